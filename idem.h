@@ -4928,8 +4928,8 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
 }
 
 /* Applies a record of a sender entry; if the floor is higher now, only its mark
-   (R1d): keys may have expired since.  Without a floor the sender was forgotten.
-   Returns the item number of the entry, or IDEMI_NONE. */
+   (R1d): keys may have expired since.  Without a floor the sender was
+   forgotten.  Returns the item number of the entry, or IDEMI_NONE. */
 static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
                                        uint32_t sequence)
 {
