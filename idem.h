@@ -213,7 +213,7 @@
    never shorter.  Two mistakes make them shorter, unseen: microseconds given as
    milliseconds, and a reset of the tick by more than 24.8 days, which looks
    like running on (open the table again after it).  The tick must have 32 bits:
-   with 16 the clock is late, or stops if calls are 0.5 s apart.  Call at
+   with 16 the clock is late, or stops if calls are over 0.5 s apart.  Call at
    least once in 24 days; idem_elapse adds time that the tick did not see.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
@@ -251,7 +251,7 @@
    unknown key is IDEM_TOO_OLD, if its age is at least
      - the retention;
      - the time since an evicted outcome was completed (idem_horizon);
-     - the time since the opening, if there is no journal, or eviction.
+     - the time since the opening, without a journal or with IDEM_EVICT_OLDEST.
 
    >>durable   a journal: memory that survives power cuts
 
@@ -287,7 +287,7 @@
 
    >>damage    flipped bits, worn cells, a wild write
 
-   A power cut loses nothing that was acknowledged; damage can.  stats.lost
+   A power cut loses nothing that was acknowledged (S2); damage can.  stats.lost
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
@@ -379,9 +379,9 @@
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys (uses are known to 9 minutes, for half a year).  A
-   quarter more entries than senders keep look-ups short.  Do not lower senders
-   while a journal has numbers: those without an entry may be executed again.
+   used one without live keys (uses are known to 9 minutes, for half a year):
+   its numbers are new then.  A quarter more entries than senders keep look-ups
+   short.  Do not lower senders while a journal has numbers: likewise.
 
    >>duties    of the sender
 
@@ -420,9 +420,9 @@
          had an effect.  It is IDEM_RECOVER, or after a loss IDEM_UNCERTAIN,
          until somebody completes, releases or forgets it, or one retention
          after the attempt ended.  A number is never IDEM_EXECUTE again, unless
-         it was released or forgotten, or its sender was.
-     S5  Damaged storage never gives a wrong answer, and never prevents the
-         opening of the intact rest.  Its possible cost is in >>damage.
+         it was released or forgotten, or its sender lost its entry.
+     S5  Damage that is noticed never gives a wrong answer, and never prevents
+         the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
          stops or goes back.  The two exceptions are in >>time.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -666,7 +666,8 @@ typedef struct idem_storage {
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
                                    header, four of the longest records and the
                                    state at least */
-    uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
+    uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS); together below
+                                   4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint16_t erased;            /* value of an erased byte: 0xFF or 0x00 (no
                                    record begins with one) */
@@ -1134,8 +1135,9 @@ typedef union idem_fingerprint_state {
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then the table has not changed, the clock included
    (idem_run says what else).  Apart from these, only the results named can
-   come.  idem_begin, _begin_many and _run zero claim and reply first, whatever
-   they answer; other outputs that no result names stay as they were.
+   come.  idem_begin and idem_run zero claim and reply first, whatever they
+   answer, idem_begin_many the replies unless it is IDEM_E_ARG; other outputs
+   that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
@@ -1334,7 +1336,8 @@ typedef uint32_t idem_now(void);
                      not called.  If not, it was, and its result is not stored:
                      IDEM_E_FENCED (another has taken over), or as idem_complete
                      or idem_release.  Then call that with reply->claim, until
-                     it is stored or fenced: another idem_run is IDEM_BUSY until
+                     it is stored or fenced (the job is gone: a handler keeps
+                     the outcome in ctx): another idem_run is IDEM_BUSY until
                      the lease ends, then IDEM_RECOVER
    An outcome that cannot be recorded (too long, NULL with a length) is a bug:
    IDEM_MISUSE.  It is recorded as failed, with IDEM_CODE_INVALID, and without
@@ -2109,8 +2112,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    of 16 bits, so that a tick of these does not make it stand. */
 #define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
-/* A time so far ahead of the clock is later than any expiry, and still is one
-   sweep later. */
+/* A time so far ahead of the clock is later than any expiry, and one sweep
+   interval later it still is. */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2786,8 +2789,10 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
-         old one.  A number leaves when it expires, is evicted, or another key
-         takes its slot.  What a sender's entry has follows from these rules:
+         old one.  A key that is known gets no older by its full record: records
+         before it may be lost, and their time with them.  A number leaves when
+         it expires, is evicted, or another key takes its slot.  The contents
+         of a sender's entry follow from these rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
             older epoch has expired then.              (idemi_sender_raise)
          b. A number that leaves raises the floor to itself.   (the same)
@@ -4897,8 +4902,7 @@ static void idemi_opening_interrupt(idem_table *t)
 /* Applies a record with a key: a claim, which stays without end until a restart
    interrupts it, so that one that was still held is never dropped.  Another key
    in the slot had expired, or was evicted. */
-static void idemi_opening_key(idem_table *t, const idemi_record *r,
-                              uint32_t sequence)
+static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
@@ -4906,8 +4910,12 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     int event = IDEMI_KEY_ADDED;
 
     if (other != IDEMI_NONE) {
-        if (!(idemi_slot_at(t, other)->state & IDEMI_UNCOUNTED))
+        const idem_slot *known = idemi_slot_at(t, other);
+        if (!(known->state & IDEMI_UNCOUNTED))
             event = IDEMI_KEY_KEPT;
+        // Records before this one may be lost, and their time with them.
+        if (t->clock - known->time < r->age)
+            r->age = t->clock - known->time;
         idemi_keys_remove(t, other);
     }
     if (s->state)
@@ -4973,7 +4981,7 @@ static unsigned idemi_opening_beside(const idem_table *t)
 /* Applies a record in a sector to the table; returns its item, or
    IDEMI_NONE. */
 IDEMI_APART
-static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
+static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                                       uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1;
@@ -5007,6 +5015,26 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
     return slot;
+}
+
+/* Before a record of a number, or of a sender's entry: drops expired keys, but
+   not if that sender has an entry, or takes one that has no floor.  So did the
+   call that gave it its entry (idemi_command_reclaim): the same one is free. */
+static void idemi_opening_reclaim(idem_table *t, const idemi_record *r)
+{
+    const idem_sender *a;
+    uint64_t name;
+
+    if (idemi_record_has_sender(r->flags))
+        name = idemi_basics_join(r->of.sender->name);
+    else if (r->flags & IDEMI_HAS_KEY && !r->of.s->key_len)
+        name = idemi_sender_name(t, r->id.scope, r->of.s->scope_len);
+    else
+        return;
+    a = idemi_sender_candidate(t, name);
+    if (!a || (idemi_basics_join(a->name) != name &&
+               idemi_basics_join(a->floor)))
+        idemi_keys_sweep(t);
 }
 
 /* A sector that is read: its header, and what later ones record about it */
@@ -5072,7 +5100,12 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         idemi_opening_time(t, t->clock + r->time, 0);
         if (!r->fits && !r->orphan)
             idemi_opening_lost(t, sequence);
-        of = r->fits ? idemi_opening_apply(t, r, sequence) : IDEMI_NONE;
+        of = IDEMI_NONE;
+        if (r->fits) {
+            if (IDEMI_SENDERS(t))
+                idemi_opening_reclaim(t, r);
+            of = idemi_opening_apply(t, r, sequence);
+        }
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
         if (at != relocated_end || r->slot) {
@@ -5732,7 +5765,7 @@ static int idemi_command_has_old(idem_table *t, const idem_sender *a,
     uint32_t lowest = 0;        // 0 less 1 is above all
     unsigned slot;
 
-    for (slot = 0; a->live && slot < IDEMI_CAPACITY(t); slot++) {
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         uint64_t number = idemi_slot_number(s);
         if (s->state && !s->key_len && idemi_slot_has_scope(s, id) &&
@@ -6265,8 +6298,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     RULE(m->sector_size - 1 < 0x40000 &&                                       \
              !(m->sector_size & (m->prog_size - 1u)),                          \
          "storage.sector_size: a multiple of prog_size, at most 262,144")      \
-    RULE(m->sector_count - 4 <= 65535 - 4,                                     \
-         "storage.sector_count: 4 to 65,535")                                  \
+    RULE(m->sector_count - 5 <= 65535 - 5,                                     \
+         "storage.sector_count: 5 to 65,535")                                  \
     RULE((m->sector_size + 3) / 4 * m->sector_count < UINT32_C(1) << 30,       \
          "storage.sector_count: less than 4 GB in all")
 #ifdef IDEM_NO_JOURNAL
@@ -6411,9 +6444,10 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
 
     if (claim)
         IDEM_MEMSET(claim, 0, sizeof *claim);
+    if (reply)
+        IDEM_MEMSET(reply, 0, sizeof *reply);
     if (!claim || !reply)
         return IDEMI_REFUSED();
-    IDEM_MEMSET(reply, 0, sizeof *reply);
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
@@ -6592,7 +6626,8 @@ static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
     default:
         result = idemi_public_run_kept(table, reply, (now)());
     }
-    // A handler may have closed the table; IDEM_E_ARG means: not executed.
+    // A handler may have opened the table again, in vain; IDEM_E_ARG means: not
+    // executed.
     return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
 }
 
@@ -7034,8 +7069,10 @@ static const char *idemi_explain_journal(const idem_config *config)
 /* A fault that idem_open accepts. */
 static const char *idemi_explain_quota(const idem_config *config)
 {
-    IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders &&
-                      config->quota > config->capacity / config->senders,
+    uint32_t quota = idemi_default(config->quota, config->capacity, 0);
+
+    IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders > 1 &&
+                      quota > config->capacity / config->senders,
                   "quota: x senders is over the capacity, so that a sender can "
                   "evict the outcomes of others (S9); idem_open takes it")
     return NULL;
@@ -7087,7 +7124,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
     if (!config || !config->storage || idemi_explain_config(config))
         return 0;
     m = *config->storage;
-    m.sector_count = 4;
+    m.sector_count = 5;
     if (idemi_explain_storage(&m))
         return 0;
     m.sector_count = idemi_explain_sectors(config);

@@ -74,9 +74,9 @@ static inline const char *port_geometry(port_trial *p)
         s->sector_size % granule || s->sector_size / granule < 5)
         return "sector_size: 64 .. 262144, at least 5 times prog_size, and a "
                "multiple";
-    if (s->sector_count < 4 || s->sector_count > 65535u ||
+    if (s->sector_count < 5 || s->sector_count > 65535u ||
         s->sector_count > UINT32_C(0xFFFFFFFF) / s->sector_size)
-        return "sector_count: 4 .. 65535, and all below 4 GB";
+        return "sector_count: 5 .. 65535, and all below 4 GB";
     p->size = s->sector_size * s->sector_count;
     return NULL;
 }

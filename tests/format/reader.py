@@ -469,6 +469,10 @@ def apply(device, table, r):
     if r.flags & HAS_STATE:
         table.state = r.state
     if r.flags & HAS_KEY:
+        for slot in table.slots.values():
+            if (slot.scope, slot.key, slot.is_number) == \
+                    (r.scope, r.key, r.is_number):
+                r.age = min(r.age, time - slot.time & M32)
         table.slots = {n: slot for n, slot in table.slots.items()
                        if (slot.scope, slot.key, slot.is_number) !=
                        (r.scope, r.key, r.is_number)}

@@ -1216,6 +1216,8 @@ static inline int device_handle(idem_job *job)
     device_check_certain(d, j->answer);
     device_judge(d, j->answer);
     device_hold(d, key, job->claim);
+    if (d->progs)
+        d->tried = d->last_time = d->model.clock;
     d->now += j->ms;
     a = device_before(d, j->returns == IDEM_HANDLED    ? 'C'
                          : j->returns == IDEM_NOT_DONE ? 'R' : 'K', key);

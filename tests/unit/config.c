@@ -72,7 +72,7 @@ static int mistake(unsigned n, idem_config *c, idem_storage *s)
     case 29: s->sector_size = 0; return STORAGE + 2;
     case 30: s->sector_size = 262144 + 256; return STORAGE + 2;
     case 31: s->sector_count = 0; return STORAGE + 3;
-    case 32: s->sector_count = 3; return STORAGE + 3;
+    case 32: s->sector_count = 4; return STORAGE + 3;
     case 33: s->sector_count = 65536; return STORAGE + 3;
     case 34:
         s->sector_size = 262144;
@@ -172,8 +172,9 @@ TEST(s9_where_a_quota_does_not_keep_it_that_is_explained)
     static const struct { uint32_t quota, senders; int full, keeps; } each[] = {
         { 5, 2, IDEM_EVICT_OLDEST, 1 }, { 6, 2, IDEM_EVICT_OLDEST, 0 },
         { 3, 3, IDEM_EVICT_OLDEST, 1 }, { 4, 3, IDEM_EVICT_OLDEST, 0 },
-        { 0, 3, IDEM_EVICT_OLDEST, 1 }, { UINT32_MAX, 2, IDEM_EVICT_OLDEST, 0 },
+        { 0, 3, IDEM_EVICT_OLDEST, 0 }, { UINT32_MAX, 2, IDEM_EVICT_OLDEST, 0 },
         { 1, 11, IDEM_EVICT_OLDEST, 0 }, { 6, 2, IDEM_REJECT, 1 },
+        { 0, 1, IDEM_EVICT_OLDEST, 1 }, { 0, 3, IDEM_REJECT, 1 },
     };
 
     for (size_t i = 0; i < COUNT(each); i++) {
@@ -249,7 +250,7 @@ static void draw(void)
     idem_config *c = &the.config;
 
     the.storage = blank;
-    the.storage.sector_count = 4;
+    the.storage.sector_count = 5;
     the.storage.sector_size = size < granule ? granule : size - size % granule;
     the.storage.prog_size = granule;
     c->capacity = between(1, 1u << between(0, 11));
@@ -323,10 +324,10 @@ TEST(what_idem_open_asks_for_is_what_the_macros_say)
         is(idem_memory_size(c), bytes);
         is(idem_sector_count(c), possible_sectors());
         is(open_in(bytes - 1, bytes), IDEM_E_MEMORY);
-        is(open_in(bytes, sectors), sectors == 4 ? IDEM_OK : IDEM_E_SPACE);
+        is(open_in(bytes, sectors), sectors == 5 ? IDEM_OK : IDEM_E_SPACE);
         small += sectors == 0;
-        few += sectors > 4;
-        enough += sectors != 4 && open_in_as_many();
+        few += sectors > 5;
+        enough += sectors != 5 && open_in_as_many();
     }
     assert_true(small > 30 && few > 100 && enough > 3);
 }

@@ -150,6 +150,12 @@ static const scenario scenarios[] = {
     { "nor_does_a_floor_that_rises_before_the_first_record",
       "keys=96 beside=10 Bi,retention=1000 Bm,retention=9000000 Cm Bo wait2000 "
       "Bi:old Bi:old P wait200100 Bm:replay P Bm:replay P Bm:replay" },
+    // Keys that had expired when another took their sender's entry do not hold
+    // that while the journal is read.
+    { "who_took_an_entry_over_has_it_after_a_restart",
+      "nor: keys=96 evict senders=1 scopes=2 most=9 B0,retention=20000 C0 "
+      "B2,retention=1000 C2 wait10000 M wait20000 M B13,retention=1000 C13 "
+      "wait10000 M B13:old P B13:old P B13:old" },
     // Under eviction the one whose entry another has was forgotten by choice.
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
