@@ -1136,8 +1136,8 @@ typedef union idem_fingerprint_state {
    not open) and IDEM_E_LOCK; then the table has not changed, the clock included
    (idem_run says what else).  Apart from these, only the results named can
    come.  idem_begin and idem_run zero claim and reply first, whatever they
-   answer, idem_begin_many the replies unless it is IDEM_E_ARG; other outputs
-   that no result names stay as they were.
+   answer, if neither is NULL; idem_begin_many the replies, unless it is
+   IDEM_E_ARG.  Other outputs that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
@@ -6444,10 +6444,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
 
     if (claim)
         IDEM_MEMSET(claim, 0, sizeof *claim);
-    if (reply)
-        IDEM_MEMSET(reply, 0, sizeof *reply);
     if (!claim || !reply)
         return IDEMI_REFUSED();
+    IDEM_MEMSET(reply, 0, sizeof *reply);
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
