@@ -3026,7 +3026,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
     uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
 
-    IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
+    IDEM_MEMSET(t->buffer + len, (int)m->erased, (size_t)(padded - len));
     t->journal->unsynced |= 1;
     result = idemi_storage_result(t, (m->prog)(m->ctx, at, t->buffer, padded));
     return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
@@ -3049,7 +3049,7 @@ static int idemi_storage_fill(idem_table *t)
             len = IDEMI_RECORD_LIMIT(j);
         if (len > IDEMI_SECTOR_SIZE(j) - at)
             len = IDEMI_SECTOR_SIZE(j) - at;
-        IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
+        IDEM_MEMSET(t->buffer, (int)m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
         // The last one too: the next record has the flag that all is durable.
         if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
@@ -4100,7 +4100,7 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
     const idem_journal *j = t->journal;
     uint32_t granule = IDEMI_GRANULE(j), window = j->window;
     const unsigned char *buffer = t->buffer;
-    unsigned char erased = IDEMI_CONFIG(t)->storage->erased;
+    const unsigned erased = IDEMI_CONFIG(t)->storage->erased;
 
     if (end > j->until)
         end = j->until;
