@@ -132,7 +132,7 @@
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
      IDEM_E_LOCK       no        the lock refused; a nested call; a file in use
-     IDEM_E_STORAGE    no        the storage failed (table.storage_error):
+     IDEM_E_STORAGE    perhaps   the storage failed (table.storage_error):
                                  report nothing as done; repeat the call, then
                                  open the table again (after a failed sync only
                                  that helps).  It may be found done then
@@ -1416,10 +1416,10 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    and its floor (>>senders).  So make sure that a key that somebody typed is
    not empty.
      IDEM_OK
-     IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
-                        being written when power failed may still appear.  Of a
-                        sender also if all entries are of others: forget its
-                        keys one by one
+     IDEM_E_NOT_FOUND   no such key (one whose claim was being written when
+                        power failed may still appear after a restart); no such
+                        sender, or all entries are of others: forget its keys
+                        one by one
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
@@ -2803,8 +2803,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             floor, that were read before have left: they are removed at the end
             of the journal, unless the floor has another epoch by then.
                                                        (idemi_opening_start_key)
-         e. A full record of such a number that is read later shows that only
-            numbers below it have left.                (idemi_sender_raise)
+         e. If its sender was forgotten since, or lost its entry, such a number
+            may come once more: a full record of it follows, and only numbers
+            below it have left.                        (idemi_sender_raise)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
