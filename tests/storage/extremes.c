@@ -31,7 +31,7 @@
 #define VERSIONS 8
 #include "../model/chance.h"
 
-enum { SECTORS_LEAST = 4 };
+enum { SECTORS_LEAST = 5 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { RING_MAX = 1 << 22, RING_SECTORS = 400 };
