@@ -690,6 +690,8 @@ static inline void device_print(const device *d)
     if (d->line)
         printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
     device_print_configuration(d);
+    if (!d->model.keys)
+        return;
     device_print_set(d, "now", k, &k->now);
     if (k->now.count != k->next.count ||
         memcmp(k->now.of, k->next.of, k->now.count * sizeof *k->now.of) != 0)

@@ -170,10 +170,10 @@ static int read_but_one(void *ctx, uint32_t at, void *dst, uint32_t len)
 TEST(what_may_be_a_torn_header_is_no_journal)
 {
     device *d = device_on(&nor_8, "");
-    uint32_t at = 2 * d->storage.sector_size - 8;
+    uint32_t at = 2 * d->storage.sector_size + 32;
 
     flash_load(&d->medium, at, "idem", 4);
-    unreadable = at + 8;
+    unreadable = at + 12;
     read_all = d->storage.read;
     d->storage.read = read_but_one;
     is(reopen(), IDEM_OK);
