@@ -1165,7 +1165,8 @@ typedef union idem_fingerprint_state {
                           to seven times, and the sectors from the tail on; or
                           all of blank storage.  A relocated outcome is sorted
                           among those of its sector.  For each sender that was
-                          forgotten: all n slots
+                          forgotten, and each that has no entry and finds none
+                          without a floor: all n slots
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
