@@ -3234,6 +3234,16 @@ static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
     return a && idemi_basics_join(a->name) == name ? a : NULL;
 }
 
+/* True if the sender with a name has an entry, or may take one over, and no
+   floor is lost. */
+static int idemi_sender_may_enter(const idem_table *t, uint64_t name)
+{
+    const idem_sender *a = idemi_sender_candidate(t, name);
+
+    return a && (idemi_basics_join(a->name) == name ||
+                 !idemi_basics_join(a->floor));
+}
+
 /* The name of a scope. */
 static uint64_t idemi_sender_name(const idem_table *t,
                                   const unsigned char *scope, size_t scope_len)
@@ -4564,7 +4574,7 @@ static int idemi_journal_try(idem_table *t)
     if (result < 0)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
-    if (j->rotated)              // else last_time is when the boot began
+    if (j->rotated)             // else last_time is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
     if (result == IDEM_OK && j->last_item != IDEMI_NONE)
@@ -5024,7 +5034,6 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
    call that gave it its entry (idemi_command_reclaim): the same one is free. */
 static void idemi_opening_reclaim(idem_table *t, const idemi_record *r)
 {
-    const idem_sender *a;
     uint64_t name;
 
     if (idemi_record_has_sender(r->flags))
@@ -5033,9 +5042,7 @@ static void idemi_opening_reclaim(idem_table *t, const idemi_record *r)
         name = idemi_sender_name(t, r->id.scope, r->of.s->scope_len);
     else
         return;
-    a = idemi_sender_candidate(t, name);
-    if (!a || (idemi_basics_join(a->name) != name &&
-               idemi_basics_join(a->floor)))
+    if (!idemi_sender_may_enter(t, name))
         idemi_keys_sweep(t);
 }
 
@@ -5308,7 +5315,7 @@ typedef uint32_t idemi_size;
 
 /* Lays an empty table out in memory, if that is large enough and aligned. */
 static int idemi_opening_layout(idem_table *t, unsigned char *memory,
-                               size_t size)
+                                size_t size)
 {
     const idem_config *config = IDEMI_CONFIG(t);
     idemi_size capacity = config->capacity;
@@ -5464,8 +5471,8 @@ static int idemi_command_expire(idem_table *t, unsigned slot)
 /* The slot that a claim names, if it has that claim or its outcome, and one of
    these bits in its state; or NULL. */
 IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
-                                          const idem_claim *claim,
-                                          unsigned bits)
+                                            const idem_claim *claim,
+                                            unsigned bits)
 {
     idem_slot *s;
 
@@ -5492,7 +5499,7 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 
 /* Sets *claim to the one of a slot. */
 static void idemi_command_set_claim(const idem_table *t, unsigned slot,
-                               idem_claim *claim)
+                                    idem_claim *claim)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
 
@@ -5522,17 +5529,6 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
     return a && a->live > IDEMI_CONFIG(t)->quota - 1;   // 0 less 1: no quota
 }
 
-/* True if a sender has an entry, or may take one over and no floor is lost. */
-static int idemi_command_has_entry(const idem_table *t, const idemi_query *q)
-{
-    const idem_sender *a = q->sender;
-
-    if (a || !IDEMI_SENDERS(t))
-        return 1;
-    a = idemi_sender_candidate(t, q->name);
-    return a && !idemi_basics_join(a->floor);
-}
-
 /* Drops the oldest outcome if it has expired: its slot is used again while it
    is still in the cache.  Drops all expired keys if there is no free slot, the
    sender is at its quota, or it has no entry. */
@@ -5546,14 +5542,15 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
     if (oldest != none)
         idemi_keys_expire(t, oldest);
     if (t->free == none || idemi_command_over_quota(t, q->sender) ||
-        !idemi_command_has_entry(t, q))
+        (IDEMI_SENDERS(t) && !q->sender &&
+         !idemi_sender_may_enter(t, q->name)))
         idemi_keys_sweep(t);
 }
 
 /* The oldest outcome of a sender that may be evicted; or `capacity`.  Starts
    where the last search for the same sender ended. */
 static unsigned idemi_command_evictable_of(idem_table *t, const idem_sender *a,
-                                  const idemi_id *id)
+                                           const idemi_id *id)
 {
     idemi_item of = idemi_sender_item(t, a);
     unsigned slot;
@@ -5739,7 +5736,7 @@ static int idemi_command_known(idem_table *t, unsigned slot, idemi_query *q)
 /* The answer for an unknown key.  Drops expired keys if room is needed, and
    finds a slot for it; takes neither that nor an entry for its sender. */
 IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
-                                   idemi_query *q)
+                                     idemi_query *q)
 {
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
@@ -6586,7 +6583,7 @@ static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
 
 /* Keeps a claim whose end nobody knows: sets the rest of its lease. */
 static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
-                             uint32_t now_ms)
+                                 uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, 1, now_ms);
     const idem_slot *s;
