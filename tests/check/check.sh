@@ -4,7 +4,8 @@
 #     check.sh [PART...]
 #         compile     without a warning in each language, compiler and option
 #         tests       in each option, word size, byte order, sanitizer
-#         builds      two builds give the same bytes; nothing stale is used
+#         builds      two builds give the same bytes; nothing stale is used; with
+#                     IDEM_CONFIG the same lives as without
 #         lint        static analysis, MISRA, complexity, stack, spelling
 #         attack      crafted keys cost nothing, time shows no secret
 # SHORT=1 leaves out what differs least from something that stays in.
@@ -311,6 +312,28 @@ part_builds() {
     run "a build that tells the time" make -s -C "$one" build/hello
     run "that differs" not alike
     nothing_stale
+    if [ "$short" = 1 ]; then
+        echo "skipped: lives with IDEM_CONFIG"
+    else
+        configured
+    fi
+}
+
+# same_lives KIND COUNT: with a configuration that is known when compiling, that
+# many random lives have the same calls, answers and bytes as without
+same_lives() {
+    for known in -DCONFIGURED -UCONFIGURED; do
+        "$cc" -std=c99 -O1 -DKIND=$1 $known -I. -Itests -Itests/storage \
+            tests/check/configured.c -o "$out/lives" &&
+            TRACE=1 "$out/lives" 1 $2 > "$out/lives$known" 2>&1 || return
+    done
+    cmp "$out/lives-DCONFIGURED" "$out/lives-UCONFIGURED"
+}
+
+configured() {
+    for kind in 0 1 2 3 4; do
+        run "lives with IDEM_CONFIG, kind $kind" same_lives $kind 200
+    done
 }
 
 # built_anew FLAGS...: whether build.sh makes the program, and has it print
