@@ -73,7 +73,8 @@ static const char modes[] = "scopes=3 keys=9 most=4 ram";
 #define MEDIUM { "", 0, 0, 0, 0, 0 }
 static const idem_config the_one = {
     .secret = "sixteen secrets.", .capacity = 6, .key_max = 10,
-    .response_max = 12, .senders = 3, .quota = 3, .full = IDEM_EVICT_OLDEST, .lease_ms = 1000,
+    .response_max = 12, .senders = 3, .quota = 3, .full = IDEM_EVICT_OLDEST,
+    .lease_ms = 1000,
 };
 #endif
 
