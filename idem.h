@@ -5241,7 +5241,8 @@ static int idemi_opening_blank(idem_table *t)
 
 /* Searches for records whose header is damaged, in the sectors that a rotation
    after the head may have begun (D6).  Skips these sectors: the records are not
-   erased before a header has recorded the loss. */
+   erased before a header has recorded the loss.  If there is no head, and a
+   header is there a moment later, the storage was not ready. */
 static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5252,7 +5253,8 @@ static void idemi_opening_headless(idem_table *t)
         sequence++;
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
-                                     IDEMI_RECORDS_AT(j), 0)) {
+                                     IDEMI_RECORDS_AT(j), 0) &&
+            (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;

@@ -237,13 +237,9 @@ static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
     return device_operated((device *)ctx, outage_of_reads.result);
 }
 
-/* What is not replayed after such an opening is counted as lost, unless that is
-   refused; but what was written last is as good as torn if a few reads alone
-   did not work.  Returns how many reads it made. */
-static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
+/* Opens what was saved; all is read again after that. */
+static int open_without(uint32_t from, uint32_t many, int result)
 {
-    unsigned last = from > 0 && many < UINT32_MAX ? 5 : 6;
-    uint32_t count;
     int opened;
 
     load();
@@ -254,8 +250,19 @@ static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
     outage_of_reads.count = 0;
     outage_of_reads.result = result;
     opened = reopen();
-    count = outage_of_reads.count;
     outage_of_reads.many = 0;
+    return opened;
+}
+
+/* What is not replayed after such an opening is counted as lost, unless that is
+   refused; but what was written last is as good as torn if a few reads alone
+   did not work.  Returns how many reads it made. */
+static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
+{
+    unsigned last = from > 0 && many < UINT32_MAX ? 5 : 6;
+    int opened = open_without(from, many, result);
+    uint32_t count = outage_of_reads.count;
+
     if (opened != IDEM_OK)
         is(opened, IDEM_E_STORAGE);
     for (unsigned key = 4; opened == IDEM_OK && key <= last; key++) {
@@ -289,6 +296,28 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
                 (void)open_in_outage(n, 20, result);
             }
         }
+    }
+}
+
+/* The same of a journal of few sectors; then the first write is cut. */
+TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_untold)
+{
+    for (unsigned heads = 1; heads <= 3; heads++) {
+        device_on(&nor, "");
+        for (unsigned n = 1; n <= heads; n++)
+            run_of("P A@", n);
+        save();
+        for (uint32_t many = 1; many < 2000; many += 1 + many / 64)
+            for (int blank = 0; blank < 2; blank++) {
+                if (open_without(0, many, blank ? FLASH_OK : FLASH_E_FAULT) !=
+                    IDEM_OK)
+                    continue;
+                flash_cut(&the.medium, 1, 0);
+                (void)answer('B', 9);
+                is(reopen(), IDEM_OK);
+                if (answer('B', heads) != IDEM_REPLAY)
+                    run("loss");
+            }
     }
 }
 
