@@ -24,7 +24,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
-from finders import FIRST, JOBS, PLAIN, SHORT, SOURCE, Finders, compiles
+from finders import (FIRST, JOBS, PLAIN, SECOND, SHORT, SOURCE, Finders,
+                     compiles)
 from locals import Shape
 
 LEAST = 25.0 if SHORT else 95.0             # percent
@@ -198,7 +199,7 @@ def order(section, finders):
     """The tests, those first that find most in least time."""
     if section in OWN:
         return [OWN[section]]
-    units = [name for name in FIRST if name in finders.units]
+    units = [name for name in FIRST + SECOND if name in finders.units]
     if SHORT:
         return units
     return units + [name for name in finders.tests if name not in units]
@@ -223,11 +224,11 @@ def judge(mutant, text, finders, sound):
         if not directory:
             return None
         names = order(mutant.section, finders)
-        found = finders.judge(directory, names[:len(FIRST)])
-        if not found and object_code(directory) == sound:
+        found = finders.judge(directory, finders.best(names[:len(FIRST)]))
+        if not found and object_code(directory) in (None, sound):
             return None
-        return found or finders.judge(directory, names[len(FIRST):]) or \
-            "survived"
+        return found or finders.judge(
+            directory, finders.best(names[len(FIRST):])) or "survived"
 
 
 def is_known(mutants):
