@@ -87,6 +87,9 @@ static const scenario scenarios[] = {
       "times=4 ram evict capacity=1 Ba Ca Bb Cb H E,n=2000000000 H "
       "E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 H "
       "Bc,age=99999:execute Rc" },
+    { "memory_reaches_back_the_longest_retention_after_months",
+      "ram retention=2592000000 E,n=2000000000 E,n=2000000000 "
+      "Ba,age=2591999999:execute Bb,age=2592000000:old" },
     { "too_old_is_answered_for_unknown_keys_only",
       "ram wait86400000 Ba Ab Ba,age=4294967295:busy "
       "Bb,age=4294967295:replay Wb,age=4294967295:mismatch L "

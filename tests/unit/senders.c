@@ -135,10 +135,16 @@ static const scenario scenarios[] = {
       "ram evict senders=3 Aa.0#10 wait3600000 Ab.0#10 wait3600000 Ac.0#10 "
       "wait3599000 T Aa.0#11 Ad.0#10 evicted1 Ba.0#10:old Bc.0#10:old "
       "Ba.0#11:replay Ae.0#10 evicted2 Bb.0#11:full evicted3 Ba.0#11:replay" },
+    { "expired_keys_make_room_before_a_floor_is_given_up",
+      "ram evict senders=2 Aa.0#1 T Ab.k Ab.m wait100000 Ac.0#1 evicted0 "
+      "Ba.0#1:old" },
     // Of one that was forgotten all who are unknown have the reach.
     { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T A0#1 wait10 A0#2 wait10 X0#2 "
       "Bother.0#1:execute evicted1 B0#3,age=20:old B0#3,age=19:full evicted2" },
+
+    { "a_sender_of_one_letter_at_its_quota_costs_its_own_oldest",
+      "ram evict senders=2 quota=1 Aa.k Ab.k Ab.m Ga.k Gb.k:none" },
 
     // a sender is forgotten: its keys, its floor, its epoch
     { "who_is_forgotten_is_as_if_never_seen",
