@@ -313,12 +313,13 @@
 
    >>migrating
 
-   A journal opens with another capacity, key_max, response_max, state_max,
-   senders, full or durability.  Stored keys keep their retention; those that no
-   longer fit are lost, as if damaged (IDEM_UNCERTAIN).  Keys evicted before a
-   change to IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH,
-   prog_size, erased, sector_size or sector_count it is IDEM_E_FORMAT.  So
-   choose sector_count once, for the most keys that you will ever want; or
+   A journal opens with another capacity, key_max, response_max, state_max, full
+   or durability, and more senders (less: if it has no numbers).  Stored keys
+   keep their retention; what no longer fits is lost, as if damaged
+   (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT are
+   IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased, sector_size
+   or sector_count it is IDEM_E_FORMAT: choose sector_count for the most keys
+   that you may ever want; or
 
      copy it    examples/migrate.c copies keys, state and undelivered outcomes
                 (same secret and IDEM_HASH).  Senders begin a new epoch.
@@ -381,7 +382,7 @@
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
    used one without live keys (uses are known to 9 minutes, for half a year):
    its numbers are new then.  A quarter more entries than senders keep look-ups
-   short.  Do not lower senders while a journal has numbers: likewise.
+   short.  With less senders than before, numbers may be new, too.
 
    >>duties    of the sender
 
@@ -5242,11 +5243,12 @@ static int idemi_opening_blank(idem_table *t)
 /* Searches for records whose header is damaged, in the sectors that a rotation
    after the head may have begun (D6).  Skips these sectors: the records are not
    erased before a header has recorded the loss.  If there is no head, and a
-   header is there a moment later, the storage was not ready. */
-static void idemi_opening_headless(idem_table *t)
+   header is there a moment later, the storage was not ready.  Returns the
+   newest sector in which tokens may have been granted. */
+static uint32_t idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = j->head;
+    uint32_t sequence = j->head, granted = j->head;
     unsigned tries;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
@@ -5256,10 +5258,12 @@ static void idemi_opening_headless(idem_table *t)
                                      IDEMI_RECORDS_AT(j), 0) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
+            granted = sequence;
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
     }
+    return j->head || !t->stats.lost ? granted : j->sequence;
 }
 
 /* Reads the journal, if there is one. */
@@ -5276,13 +5280,12 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
-    idemi_opening_headless(t);
+    t->token = (idem_token)(idemi_opening_headless(t) + 1) *
+                   IDEMI_SECTOR_SIZE(j) - 1;
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
     j->last_time = t->clock;
     idemi_journal_close(j);
-    t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
-                   IDEMI_SECTOR_SIZE(j) - 1;
     return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 
@@ -5692,7 +5695,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
-    t->token += (uint32_t)(fresh->token - (uint32_t)t->token);
+    // Smaller only where records were lost, and their sector had to be erased.
+    t->token += (idem_token)(int32_t)(fresh->token - (uint32_t)t->token);
     idemi_slot_widen_token(fresh, t->token);
     fresh->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     *s = *fresh;

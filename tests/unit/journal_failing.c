@@ -513,22 +513,25 @@ TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
         }
 }
 
-/* The commit record, which follows a header, is programmed several times, and
-   said to have failed. */
+/* The commit record, which follows a header, is said several times to have
+   failed; it is programmed, or not. */
 static uint32_t commits_that_fail;
+static int commits_are_written;
 
 static int prog_commit_fails(void *ctx, uint32_t at, const void *src,
                              uint32_t len)
 {
     static int is_commit;
-    int result = device_prog(ctx, at, src, len);
+    int fails = is_commit && commits_that_fail > 0;
+    int result = FLASH_OK;
 
-    if (result == FLASH_OK && is_commit && commits_that_fail > 0) {
-        commits_that_fail--;
-        result = device_operated((device *)ctx, FLASH_E_FAULT);
-    }
     is_commit = at % the.medium.sector_size == 0;
-    return result;
+    if (!fails || commits_are_written)
+        result = device_prog(ctx, at, src, len);
+    if (!fails || result != FLASH_OK)
+        return result;
+    commits_that_fail--;
+    return device_operated((device *)ctx, FLASH_E_FAULT);
 }
 
 /* What was begun in vain is erased while the sector after it is being erased
@@ -544,6 +547,7 @@ TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
         for (unsigned n = 0; n < before; n++)
             run("B10 C10 X10");
         commits_that_fail = 4;
+        commits_are_written = 1;
         for (unsigned n = 0; n < 60 && commits_that_fail > 0; n++)
             if (answer('B', 11) == IDEM_EXECUTE)
                 (void)answer('R', 11);
@@ -554,6 +558,35 @@ TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
         run("P B12:replay B0:replay B9:replay");
     }
     assert_in_range(completed, 10, 40);
+}
+
+/* After a loss, in a ring in which there is no room but where a head was begun
+   in vain. */
+TEST(s1_tokens_grow_by_less_than_the_ring_after_a_loss)
+{
+    for (unsigned before = 1; before < 80; before++) {
+        uint64_t token;
+        device_on(&nor, "capacity=20");
+        the.damaged = 1;
+        for (unsigned key = 0; key < 20; key++)
+            run_of("B@ C@,len=24", key);
+        for (unsigned n = 0; n < before; n++)
+            run("X3 B3 C3,len=24");
+        token = the.held[3].token;
+        run("P");
+        the.storage.prog = prog_commit_fails;
+        commits_are_written = 0;
+        commits_that_fail = 2;
+        (void)answer('B', 30);
+        the.config.capacity = 19;
+        run("P loss");
+        for (unsigned key = 0; key < 6; key++) {
+            run_of("X@:any B@:any", key);
+            assert_in_range(the.held[key].token, token + 1,
+                            token + 2 * the.medium.size);
+            token = the.held[key].token;
+        }
+    }
 }
 
 /* A boot's first begin tries two places, and no more: it does not try to make a
