@@ -45,6 +45,10 @@ static const scenario scenarios[] = {
       "keys=96 senders=2 scopes=2 most=9 B0 L" OVER "B94,age=200000:old "
       "untouched B0:old untouched,n=1 B94,age=200000:old untouched "
       "B1,age=200000:old untouched" },
+    // Nor a number of a sender that has none: its record would forget the sender.
+    { "a_number_that_is_too_old_forgets_no_sender",
+      "beside=10 Ba Ca Bc,age=200000:old P Ba:replay" OVER "na:ok Ba Ca "
+      "Bc,age=200000:old P Ba:replay" },
     // Nor does the state that came with it go, when a cut interrupts another.
     { "the_state_of_a_number_that_has_left_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
@@ -71,7 +75,7 @@ static const scenario scenarios[] = {
     { "fewer_senders_than_floors_are_a_loss",
       "keys=96 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
       "P lost0 "
-      "rotate,n=2 unjudged +senders=2 P loss B2:full evicted1 +senders=3 P "
+      "rotate,n=2 unjudged +senders=2 P lost1 B2:full evicted1 +senders=3 P "
       "lost0 "
       "B32:old B33:old B35:old" },
     // The same, where their floors follow from their keys, not from a record.

@@ -138,13 +138,16 @@ static const scenario scenarios[] = {
     { "expired_keys_make_room_before_a_floor_is_given_up",
       "ram evict senders=2 Aa.0#1 T Ab.k Ab.m wait100000 Ac.0#1 evicted0 "
       "Ba.0#1:old" },
+    { "a_sender_of_one_letter_at_its_quota_costs_its_own_oldest",
+      "ram evict senders=2 quota=1 Aa.k Ab.k Ab.m Ga.k Gb.k:none" },
     // Of one that was forgotten all who are unknown have the reach.
     { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T A0#1 wait10 A0#2 wait10 X0#2 "
       "Bother.0#1:execute evicted1 B0#3,age=20:old B0#3,age=19:full evicted2" },
-
-    { "a_sender_of_one_letter_at_its_quota_costs_its_own_oldest",
-      "ram evict senders=2 quota=1 Aa.k Ab.k Ab.m Ga.k Gb.k:none" },
+    { "so_is_it_of_the_next_sender_in_another_entry",
+      "ram evict senders=2 quota=1 T T Ab.0#1 A0#1 wait10 A0#2 wait10 "
+      "Xpanel.0#0 Bc.0#1:execute Xb.0#0 Ad.0#1 Bd.0#3,age=20:old "
+      "Bd.0#3,age=19:execute" },
 
     // a sender is forgotten: its keys, its floor, its epoch
     { "who_is_forgotten_is_as_if_never_seen",
