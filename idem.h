@@ -362,8 +362,8 @@
      of an older epoch        IDEM_TOO_OLD
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
-     of a newer epoch         IDEM_EXECUTE: the floor starts anew, and claims of
-                              older epochs are fenced
+     of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
+                              anew, claims of older epochs have expired
 
    A restart may find a refused number again: one that was claimed and not
    completed (IDEM_RECOVER), or, with volatile_claims, evicted (its outcome).
@@ -3280,15 +3280,17 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     return a;
 }
 
-/* The entry of a slot's sender, or NULL; with `make` gives it one. */
-static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
+/* The name of a slot's sender */
+static uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
 {
-    uint64_t name;
+    return idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
+}
 
-    if (!IDEMI_SENDERS(t))
-        return NULL;
-    name = idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
-    return make ? idemi_sender_take(t, name) : idemi_sender_known(t, name);
+/* The entry of a slot's sender, or NULL. */
+static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
+{
+    return IDEMI_SENDERS(t) ? idemi_sender_known(t, idemi_sender_name_of(t, s))
+                            : NULL;
 }
 
 /* What happened to a key.  In this order: up to ADDED it is there; after
@@ -3310,13 +3312,17 @@ static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
    that expires or is evicted (R1a, R1b, R1e).  If the newest record is about
-   that number, it is rewritten in the next head as expired.  Keeps N1. */
-static void idemi_sender_raise(const idem_table *t, idem_sender *a,
-                               unsigned slot, int event)
+   that number, it is rewritten in the next head as expired.  Keeps N1 and O3:
+   claims of an older epoch have expired. */
+static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
+                               int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
+    if (number >> 32 > a->floor[1] &&
+        !idemi_clock_reached(t->clock, t->soonest))
+        t->soonest = t->clock;
     if (IDEMI_IS_OPENING(t)) {
         if (number >> 32 > a->floor[1])
             a->until.left = 0;
@@ -3356,8 +3362,8 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
 
 /* Updates a sender's entry after an event of the key in a slot. */
 IDEMI_APART
-static void idemi_sender_update(const idem_table *t, idem_sender *a,
-                                unsigned slot, int event)
+static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
+                                int event)
 {
     if (event == IDEMI_KEY_ADDED) {
         a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
@@ -3374,11 +3380,16 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
 static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a;
+    idem_sender *a = NULL;
 
     if (IDEMI_EVER_SENDERS && IDEMI_IS_OPENING(t) && s->key_len)
         return;
-    a = idemi_sender_of(t, s, event == IDEMI_KEY_ADDED || !s->key_len);
+    if (IDEMI_SENDERS(t)) {
+        uint64_t name = idemi_sender_name_of(t, s);
+        a = event == IDEMI_KEY_ADDED || !s->key_len
+                ? idemi_sender_take(t, name)
+                : idemi_sender_known(t, name);
+    }
     if (event == IDEMI_KEY_EVICTED)
         idemi_sender_evicted(
             t, a ? &a->until.evicted : &t->evicted_until, s->time);
@@ -3389,11 +3400,11 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-IDEMI_INTO int idemi_sender_is_past(idem_table *t, idem_slot *s)
+IDEMI_INTO int idemi_sender_is_past(const idem_table *t, idem_slot *s)
 {
     const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
                                ? NULL
-                               : idemi_sender_of(t, s, 0);
+                               : idemi_sender_of(t, s);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -3456,7 +3467,7 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 }
 
 /* True of a key that has expired, and of a claim of an older epoch. */
-static int idemi_keys_has_expired(idem_table *t, idem_slot *s)
+static int idemi_keys_has_expired(const idem_table *t, idem_slot *s)
 {
     return idemi_slot_has_expired(t, s) || idemi_sender_is_past(t, s);
 }
@@ -3574,8 +3585,7 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    return s->state &&
-           idemi_sender_name(t, idemi_slot_id(s), s->scope_len) == name;
+    return s->state && idemi_sender_name_of(t, s) == name;
 }
 
 /* Removes all keys of the sender with a name; its entry, if it has one, has
@@ -5415,7 +5425,7 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
         idemi_sender_event(t, slot, IDEMI_KEY_ADDED);
         return;
     }
-    a = idemi_sender_of(t, s, 0);
+    a = idemi_sender_of(t, s);
     // Without a floor none has left: a key has taken the entry over since, and
     // the field is an eviction time now.
     if (a && a->floor[0] && idemi_sender_has_left(a, idemi_slot_number(s))) {
@@ -6009,7 +6019,7 @@ static int idemi_command_maintain(idem_table *t)
 /* One slot in use, by itself. */
 static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
     unsigned status = s->state & IDEMI_STATUS;
     unsigned misplaced = s->state & IDEMI_FINISHED
                              ? IDEMI_ENDLESS | IDEMI_INTERRUPTED
@@ -6034,8 +6044,10 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (idemi_slot_has_expired(t, s) &&
         t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
         return 5;
-    if (idemi_clock_rank(t->clock, t->soonest) >
-        idemi_clock_rank(t->clock, idemi_slot_expiry(t, s)))
+    if (idemi_keys_has_expired(t, s)
+            ? !idemi_clock_reached(t->clock, t->soonest)
+            : idemi_clock_rank(t->clock, t->soonest) >
+                  idemi_clock_rank(t->clock, idemi_slot_expiry(t, s)))
         return 12;
     return 0;
 }

@@ -343,6 +343,14 @@ static inline int version_known(const model *m, const known *k,
     return m->clock < to + v->retention ? MAYBE : GONE;
 }
 
+/* True if it takes no room although it may lie about: it expired when its
+   sender began an epoch, and makes room for the next key. */
+static inline int version_fenced(const model *m, const known *k,
+                                 const version *v)
+{
+    return !version_finished(v) && model_past(m, k) == KNOWN;
+}
+
 /* True if it may have been evicted since the table last showed it. */
 static inline int version_evicted(const model *m, const known *k,
                                   const version *v)
@@ -410,6 +418,17 @@ static inline int model_known(const model *m, const known *k, int most)
     return result;
 }
 
+/* True if the key may take room. */
+static inline int model_takes_room(const model *m, const known *k)
+{
+    int takes = k->now.any;
+
+    for (unsigned i = 0; i < k->now.count; i++)
+        takes |= version_known(m, k, &k->now.of[i]) > GONE &&
+                 !version_fenced(m, k, &k->now.of[i]);
+    return takes;
+}
+
 /* True if it is known for certain that it is there and undelivered. */
 static inline int model_undelivered(const model *m, const known *k)
 {
@@ -445,7 +464,7 @@ static inline unsigned model_others(const model *m, const known *but, int what,
         if (k == but || (in_scope && k->scope != but->scope))
             continue;
         count += what == HELD ? (unsigned)model_held(m, k)
-                              : what == MOST ? model_known(m, k, 1) > GONE
+                              : what == MOST ? (unsigned)model_takes_room(m, k)
                                              : model_known(m, k, 0) == KNOWN;
     }
     return count;
@@ -663,8 +682,8 @@ static inline uint64_t model_wait(const model *m, const known *but)
         const known *k = &m->keys[i];
         const version *v = &k->now.of[0];
         uint64_t end = v->status == IDEM_IN_PROGRESS ? v->lease_end : v->from;
-        if (!version_known(m, k, v) || end == FOR_EVER ||
-            (over && k->scope != but->scope))
+        if (!version_known(m, k, v) || version_fenced(m, k, v) ||
+            end == FOR_EVER || (over && k->scope != but->scope))
             continue;
         if (end + v->retention - m->clock < wait)
             wait = end + v->retention - m->clock;

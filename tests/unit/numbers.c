@@ -56,8 +56,13 @@ static const scenario scenarios[] = {
       "ram numbers=5 Ba Bb Bc Bf Ca:fenced Rb:fenced Nc:fenced Ba:old Bb:old "
       "Bc:old Cf:ok" },
     { "a_fenced_claim_without_end_does_not_keep_its_slot",
-      "ram capacity=2 numbers=5 Ba,lease Bf,ms=0 Cf,ms=0 Bg:full "
-      "Na,lease:fenced Ca:fenced T Bg:execute T Bh:execute Ba:old" },
+      "ram capacity=2 numbers=5 Ba,lease Bf,ms=0 Cf,ms=0 Bg:execute "
+      "Na,lease:fenced Ca:fenced Bh:full T Bh:execute Ba:old" },
+    { "fenced_claims_make_room_at_once",
+      "ram capacity=4 numbers=5 Ba Bb Bc Bf:execute Bg:execute Bh:execute "
+      "Bi:execute Bj:full" },
+    { "fenced_claims_make_room_in_a_quota_at_once",
+      "ram quota=2 numbers=2 Ba Bc:execute Bd:execute Bb:old Be:full" },
     { "one_stray_old_packet_does_not_rewind_an_epoch",
       "ram numbers=5 Bd Cd Bf Cf Be:old Bd:replay Bg Cg Bf:replay T Bd:old "
       "Bh:execute" },
@@ -113,9 +118,9 @@ static const scenario scenarios[] = {
       "beside=2 Ba Ca Bc Be Re P Bc:old Ba:replay Wa:mismatch Wc:old "
       "Be:execute Re K9 P Bc:old Ba:replay Be Re T L M K60 P Bc:old Ba:old "
       "Be:execute" },
-    { "a_fenced_claim_without_end_expires_in_the_end",
-      "capacity=2 beside=2 Ba,lease Be Ce Na,lease:fenced Bg:full P Ca:fenced "
-      "Ba:old Bg:execute" },
+    { "a_fenced_claim_without_end_expires_at_once",
+      "capacity=2 beside=2 Ba,lease Be Ce Na,lease:fenced Bg:execute P "
+      "Ca:fenced Ba:old Bg:recover" },
     { "too_old_goes_before_full_over_restarts",
       "capacity=1 numbers=20 Bi Ci T L M Bj Cj P Bi:old Bk:full" },
     { "a_quota_of_numbers_holds_over_restarts",
