@@ -288,3 +288,11 @@ TEST(s4_no_number_is_ever_executed_twice)
             for (uint32_t seed = 1; seed < 9; seed++)
                 a_life(media[m], modes[i], seed);
 }
+
+/* Flags, options, no slot, one byte of time; then the hash of the scope, sequence
+   and epoch of the floor, the check. */
+TEST(the_record_of_a_floor_is_as_long_as_its_fields)
+{
+    device_on(&nor, "beside=10 Bc L" OVER "Ba:old");
+    is(newest().len, 4 + 8 + 8 + 4);
+}
