@@ -256,3 +256,16 @@ static const scenario scenarios[] = {
 };
 
 TESTS(scenarios, run_scenario)
+
+/* A state that is not durable is synced before the next one, which is made of
+   it; claims and outcomes are not. */
+TEST(in_batch_mode_a_state_has_only_the_one_before_synced)
+{
+    const flash *f = &device_on(&synced, "batch Ba Bb Y")->medium;
+    uint32_t syncs = f->syncs;
+
+    run("Bc Ca,state=3");
+    is(f->syncs, syncs);
+    run("Cb,state=3");
+    is(f->syncs, syncs + 1);
+}
