@@ -491,6 +491,19 @@ TEST(s4_a_header_names_the_head_before_that_is_gone)
     }
 }
 
+/* A sector whose header is damaged is not erased before another header has
+   recorded that as a loss. */
+TEST(s4_what_shows_a_loss_is_there_until_it_is_recorded)
+{
+    for (uint32_t n = 0; n < 8; n++) {
+        device *d = device_on(&nor, "Ba fail1 Ca:storage Ca:ok note damage,how=6 "
+                                    "P lost1");
+        flash_cut(&d->medium, n, FLASH_NOTHING);
+        (void)answer('B', 20);
+        run("P Bb:uncertain");
+    }
+}
+
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_sector_is_no_loss)
