@@ -2928,8 +2928,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    headers are read once more after the sectors.  It was not ready
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
-     2. no sector counted, a read failed, and the newest header is another one;
-     3. it is not blank, and a read failed, or a header is valid now.
+     2. a read failed, and the newest header is another one now;
+     3. no header was valid, and a read failed or a header is valid now (both, if
+        it is blank).
    Nor was it if a header is valid right before the first sector of a journal is
    begun (then nothing is written), or right after it the newest header is not
    that sector's (then nothing is answered).
@@ -4289,11 +4290,10 @@ static void idemi_reading_head(idem_table *t)
 
 /* True if the storage was not ready when the head was searched for: a newer
    sector counts now, by 2, as a commit record alone may be torn and unstable;
-   or there was no head, reads failed, and the newest header is another one. */
+   or reads failed, and the newest header is another one. */
 static int idemi_reading_changed(idem_table *t)
 {
-    return (!t->journal->head && t->storage_error &&
-            idemi_reading_is_other(t)) ||
+    return (t->storage_error && idemi_reading_is_other(t)) ||
            idemi_reading_find(t, idemi_reading_headers(t), IDEMI_AFTER_COMMIT);
 }
 
@@ -4466,8 +4466,7 @@ static void idemi_journal_close(idem_journal *j)
    `items` that need it or an older one, `fit` can be written again later, in
    the heads that are begun before it is erased.  The rest must be written now,
    and the largest rest counts.  Sectors are counted in groups, a group as its
-   oldest one.  If something is lost in next_tail, all items must leave it: the
-   next opening must not find that again. */
+   oldest one. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -4495,7 +4494,7 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
         if (items > fit + rest)
             rest = items - fit;
     }
-    return j->next_tail <= j->damaged ? items : rest;
+    return rest;
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
@@ -4503,7 +4502,8 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
    head, all of them; in idle work (0) for the next one, one item, and then
    IDEM_MORE.  By R5 the room for IDEMI_HEAD_ROOM of the longest items is
    enough, but not after skipped sectors, or after limits of the configuration
-   have grown: then another head is begun. */
+   have grown: then another head is begun.  All items leave a sector in which
+   something is lost: the next opening must not find that again. */
 static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
@@ -4512,10 +4512,14 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
     // The rewritten newest record, and the commit record
     uint32_t after = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
                      (j->last_item != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
-    uint32_t left;
 
-    while ((left = idemi_journal_plan(t, j->sequence + ahead)) > 0) {
+    for (;;) {
         idemi_item item = idemi_journal_last(t) + 1;
+        uint32_t left = idemi_journal_plan(t, j->sequence + ahead);
+        if (j->next_tail <= j->damaged)
+            left = item;
+        if (!left)
+            return IDEM_OK;
         while (left > 0 && item-- > 0) {
             uint32_t len;
             int result;
@@ -4533,7 +4537,6 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
             left--;
         }
     }
-    return IDEM_OK;
 }
 
 /* True while unknown keys may be lost ones (S4). */
@@ -5247,18 +5250,18 @@ static int idemi_opening_blank(idem_table *t)
                            : IDEM_E_FORMAT;
         }
     }
-    return IDEM_OK;
+    return t->storage_error && idemi_reading_headers(t) ? IDEM_E_STORAGE
+                                                        : IDEM_OK;
 }
 
 /* Searches for records whose header is damaged, in the sectors that a rotation
    after the head may have begun (D6).  Skips these sectors: the records are not
    erased before a header has recorded the loss.  If there is no head, and a
-   header is there a moment later, the storage was not ready.  Returns the
-   newest sector in which tokens may have been granted. */
-static uint32_t idemi_opening_headless(idem_table *t)
+   header is there a moment later, the storage was not ready. */
+static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = j->head, granted = j->head;
+    uint32_t sequence = j->head;
     unsigned tries;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
@@ -5268,12 +5271,10 @@ static uint32_t idemi_opening_headless(idem_table *t)
                                      IDEMI_RECORDS_AT(j), 0) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
-            granted = sequence;
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
     }
-    return j->head || !t->stats.lost ? granted : j->sequence;
 }
 
 /* Reads the journal, if there is one. */
@@ -5290,12 +5291,14 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
-    t->token = (idem_token)(idemi_opening_headless(t) + 1) *
-                   IDEMI_SECTOR_SIZE(j) - 1;
+    idemi_opening_headless(t);
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
     j->last_time = t->clock;
     idemi_journal_close(j);
+    // After a loss a sector after the head may have granted tokens, too.
+    t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
+                   IDEMI_SECTOR_SIZE(j) - 1;
     return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 

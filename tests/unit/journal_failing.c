@@ -321,6 +321,40 @@ TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_untold)
     }
 }
 
+/* The newest sectors have nothing but a commit record: boots that have only
+   replayed.  What such an opening acknowledges is there at the next one. */
+TEST(s5_an_outage_of_reads_hides_nothing_of_its_own_boot)
+{
+    for (unsigned boots = 1; boots < 14; boots++)
+        for (uint32_t many = 1; many < 2000; many += 1 + many / 16) {
+            device_on(&nor, "A1");
+            for (unsigned n = 0; n < boots; n++)
+                run("P B1:replay");
+            save();
+            if (open_without(0, many, FLASH_E_FAULT) != IDEM_OK ||
+                answer('B', 9) != IDEM_EXECUTE || answer('C', 9) != IDEM_OK)
+                continue;
+            is(reopen(), IDEM_OK);
+            if (answer('B', 9) != IDEM_REPLAY)
+                run("loss");
+        }
+}
+
+/* What is there is not taken for blank. */
+TEST(s5_an_outage_of_reads_leaves_no_young_journal_out)
+{
+    for (unsigned heads = 1; heads <= 3; heads++) {
+        device_on(&nor, "");
+        for (unsigned n = 1; n <= heads; n++)
+            run_of("P A@", n);
+        save();
+        for (uint32_t many = 1; many < 4000; many += 1 + many / 64)
+            if (open_without(0, many, FLASH_E_FAULT) == IDEM_OK &&
+                answer('G', heads) != IDEM_OK)
+                run("loss");
+    }
+}
+
 /* In one whole boot nothing but erased bytes is read: a journal is begun anew
    over a sector of the one that is there, but its own header is not read
    either. */
@@ -586,6 +620,26 @@ TEST(s1_tokens_grow_by_less_than_the_ring_after_a_loss)
                             token + 2 * the.medium.size);
             token = the.held[key].token;
         }
+    }
+}
+
+/* Under lower limits the newest sectors have only records that are too long
+   (keys 1, 9 and 17): an older one is the head.  The first write is cut, and then
+   the limits are back. */
+TEST(s4_what_lower_limits_hide_is_there_again_or_told)
+{
+    for (uint32_t cut = 0; cut < 20; cut++) {
+        device_on(&roomy, "scopes=1 key=100 capacity=8 response=4 state=0 "
+                          "A0 A2 A3 A4 P a P B17 P B1 P B9");
+        the.damaged = 1;
+        the.config.key_max = 8;
+        run("P loss");
+        flash_cut(&the.medium, cut, 0);
+        (void)answer('B', 7);
+        the.config.key_max = 100;
+        is(reopen(), IDEM_OK);
+        assert_int_not_equal(answer('B', 1), IDEM_EXECUTE);
+        assert_int_not_equal(answer('B', 9), IDEM_EXECUTE);
     }
 }
 
