@@ -409,3 +409,14 @@ TEST(s2_a_sector_that_a_cut_erase_brings_back_is_no_head)
                         "Bc:replay");
     bring_back("Da:ok", "Bb:uncertain");
 }
+
+/* Formatting erases the newest sector last, whenever power goes: each erase is
+   durable before the next begins. */
+TEST(s2_each_erase_of_a_format_is_synced)
+{
+    const device *d = device_on(&synced, "Ba Ca");
+    uint32_t syncs = d->medium.syncs;
+
+    run("format");
+    is(d->medium.syncs - syncs, d->storage.sector_count);
+}
