@@ -120,7 +120,7 @@ static void a_burst(uint32_t keys, uint32_t now)
     static uint8_t names[IDEM_MANY][KEY];
     idem_request requests[IDEM_MANY];
     idem_reply replies[IDEM_MANY], reply;
-    int answers[IDEM_MANY], mistakes = 0;
+    int answers[IDEM_MANY + 1], mistakes = 0;
     uint32_t numbers[IDEM_MANY];
     size_t count = dice(IDEM_MANY + 1);
 
@@ -130,8 +130,10 @@ static void a_burst(uint32_t keys, uint32_t now)
     }
     locks = 0;
     memset(replies, 0x5A, sizeof replies);
+    answers[count] = IDEM_OK;
     is(idem_begin_many(&many.table, answers, replies, requests, count, now),
        IDEM_OK);
+    is(answers[count], IDEM_OK);                // it is of no request
     assert_true(locks <= 1);
     for (size_t i = 0; i < count; i++) {
         idem_claim claim;
@@ -237,6 +239,7 @@ TEST(a_burst_that_is_too_long_or_has_no_lock_is_refused_whole)
     refuse = 0;
     is(answers[0], IDEM_E_ARG);                 // has no key
     is(answers[1], IDEM_E_LOCK);
+    is(answers[2], IDEM_OK);
     is(many.table.used, 0);
     is(idem_begin_many(&many.table, answers, replies, requests, 1, 0), IDEM_OK);
     is(answers[0], IDEM_E_ARG);
