@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As unit.h has it for the tests
-unsigned unit_misuse;
+// As unit.h has them for the tests
+unsigned unit_misuse, unit_compared;
 void (*unit_copying)(const void *src);
 
 // A function, so that none of its branches is one of the header's.
@@ -35,9 +35,15 @@ static void *copy(void *dst, const void *src, size_t len)
     return memcpy(dst, src, len);
 }
 
+static int compare(const void *a, const void *b, size_t len)
+{
+    unit_compared++;
+    return memcmp(a, b, len);
+}
+
 #define IDEM_MEMCPY copy
 #define IDEM_MEMSET memset
-#define IDEM_MEMCMP memcmp
+#define IDEM_MEMCMP compare
 #define IDEM_DEBUG
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

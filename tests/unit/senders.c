@@ -284,6 +284,23 @@ static void run_for(const char *words, unsigned who, unsigned number)
     run_words(line);
 }
 
+/* With eviction one that is at its quota costs others' outcomes nothing, not even
+   a look at each: the next search begins where the last one ended. */
+TEST(s9_a_sender_at_its_quota_is_not_sought_anew)
+{
+    enum { QUOTA = 300 };
+
+    run_on_new("ram evict senders=2 quota=300 capacity=600");
+    for (unsigned who = 1; who <= 2; who++)
+        for (unsigned n = 1; n <= QUOTA; n++)
+            run_for("A%u.0#%u", who, n);
+    run_for("A%u.0#%u", 2, QUOTA + 1);
+    unit_compared = 0;
+    run_for("A%u.0#%u", 2, QUOTA + 2);
+    assert_in_range(unit_compared, 0, 20);
+    run_words("B2.0#2:old B2.0#3:replay B1.0#1:replay");
+}
+
 /* Senders come and go in as many entries as there are: each is found, and none
    in the place of another. */
 TEST(who_has_an_entry_is_found_in_a_full_array)

@@ -19,6 +19,9 @@
 // Callers' mistakes, counted by IDEM_MISUSE since the program began.
 extern unsigned unit_misuse;
 
+// How often bytes were compared.
+extern unsigned unit_compared;
+
 // If not NULL, called before the library copies bytes from there.
 extern void (*unit_copying)(const void *src);
 
