@@ -10,17 +10,16 @@
    #include <stdio.h>
    // 64 keys of up to 24 bytes, responses of up to 16; no state, no senders
    IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
-   static idem_config config = { .capacity = pump_capacity,
-       .key_max = pump_key_max, .response_max = pump_response_max };
+   static idem_config config = { IDEM_SIZES(pump) };
    static idem_table table;
    static uint32_t now(void) { static uint32_t ms; return ++ms; }  // your tick
    static int pour(idem_job *job)
    {
-       int is_new = job->answer == IDEM_EXECUTE;  // else it may have run before
-       if (is_new)
+       if (job->answer == IDEM_EXECUTE)
            puts("the pump runs");
-       job->outcome.failed = !is_new;
-       job->outcome.response = is_new ? "done" : "look";
+       else
+           job->outcome.failed = 1;     // it may have run before: let one look
+       job->outcome.response = job->outcome.failed ? "look" : "done";
        job->outcome.response_len = 4;
        return IDEM_HANDLED;
    }
@@ -105,7 +104,7 @@
    effect has ended, idem_complete stores the outcome; below zero, do not report
    it as done.  idem_release gives a claim back, idem_renew lengthens a lease.
 
-   >>answers   zero and up: the call did its job; below zero: it refused
+   >>answers   zero and up: the question is answered; below zero: it failed
 
      result            changed?  meaning, and what to do next
      IDEM_OK           as asked  -
@@ -113,7 +112,7 @@
                        claimed   idem_begin: >>handler; complete or release
      IDEM_REPLAY       no        done before: send the stored outcome
      IDEM_BUSY         no        being executed, or its handler cannot tell:
-                                 wait reply.retry_after_ms
+                                 wait retry_after_ms, if not IDEM_LEASE_NONE
      IDEM_MISMATCH     no        the key was used for another payload: refuse
      IDEM_TOO_OLD      no        unknown, and older than what is remembered: it
                                  may have been executed: refuse
@@ -128,21 +127,22 @@
                                  too short: *len is the length that it needs
      IDEM_E_FULL       no        no room, or the quota is used up: wait
                                  reply.retry_after_ms, if that is not 0
-     IDEM_E_FENCED     no        the claim is not current: drop the result
+     IDEM_E_FENCED     no (*)    the claim is not current: drop the result
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
-     IDEM_E_LOCK       no        the lock refused; a nested call; a file in use
+     IDEM_E_LOCK       no (*)    the lock refused; a nested call; a file in use
      IDEM_E_STORAGE    perhaps   the storage failed (table.storage_error):
                                  report nothing as done; repeat the call, then
                                  open the table again (after a failed sync only
                                  that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
-     IDEM_E_SPACE      no        idem_open: too few or too small sectors; a call
+     IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
                                  that writes: too many fail, or no token is left
 
-   An attempt counts from its claim on, even if power fails before the effect.
-   If it often fails, and your handler can look, raise max_attempts (up to 255).
+   (*) From idem_run with reply.claim.token set: executed, and not stored.
+   An attempt counts from its claim on, even if power fails before the effect:
+   if it often fails, and your handler can look, raise max_attempts (to 255).
 
    >>replying   answers to the sender (HTTP: the IETF's Idempotency-Key draft)
 
@@ -189,8 +189,9 @@
    10 commands an hour for 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or with a
    journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory and the numbers for
    config and storage; it does not compile if a sector is too small.  Both use
-   IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS; for other
-   languages idem_memory_size and idem_sector_count are functions.
+   IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS.  For other
+   languages idem_memory_size and idem_sector_count are functions; idem_open is
+   a macro: they call a C function that calls it.
 
    If the program has one configuration, the compiler leaves out what that does
    not need (without senders, eviction and state a quarter of the code): in the
@@ -212,9 +213,9 @@
    So a tick that wraps, stops or goes back makes leases and retentions longer,
    never shorter.  Two mistakes make them shorter, unseen: microseconds given as
    milliseconds, and a reset of the tick by more than 24.8 days, which looks
-   like running on (open the table again after it).  The tick must have 32 bits:
-   with 16 the clock is late, or stops if calls are over 0.5 s apart.  Call at
-   least once in 24 days; idem_elapse adds time that the tick did not see.
+   like running on (open the table again after it).  The tick must have 32 bits
+   (with 16 the clock is late, or stops).  Call at least once in 24 days, or add
+   what the tick did not see with idem_elapse.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
@@ -226,15 +227,15 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock continues from the
-   newest record; idem_maintain writes one after an eighth of the default
-   retention.  If none is written for 40 days the clock stops until the next.
+   newest record: time without power does not count.  idem_maintain writes a
+   record after an eighth of the default retention; if none is written for 40
+   days the clock stops until the next.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
    a token below the largest it has seen is safe from a holder that was
    suspended, overtaken, and wakes up late.  (Without a journal tokens start at
-   1 at each boot: reset the driver too.  With one they count bytes written;
-   without IDEM_WIDE IDEM_E_SPACE ends them at 4 GB, 65 million commands.)
+   1 at each boot: reset the driver too.  With one they count bytes written.)
 
    >>full      all keys are in use, and none has expired
 
@@ -266,24 +267,21 @@
                               record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, others       nothing new, but the time (>>time) or a floor
+     idem_begin, no claim     nothing new, but the time (>>time) or a floor
                               (>>senders).  The first begin of a boot rewrites
                               the newest record: it may be half programmed
      all others               nothing
 
-     durability IDEM_BATCH    all this is durable with the next idem_sync (a
-                              release or idem_forget at once, with senders; and
-                              an outcome with state before the next one).
-                              Execute after one sync, answer after the next
+     durability IDEM_BATCH    all this is durable with the next idem_sync:
+                              execute after one sync, answer after the next.
+                              (Some calls sync by themselves.)
      volatile_claims          only outcomes are written: half the wear.  What a
                               restart interrupts is IDEM_EXECUTE again (S4), and
-                              the outcome evicted for it is known again
+                              what was evicted for its claim is known again
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   In a boot without a command it writes the time alone.  A command with key and
-   response of 16 bytes writes 63 bytes with granules (>>porting) of 1, 73 of 8,
-   81 of 16.  All sectors wear alike.  A failing one is retired for one round.
+   All sectors wear alike.  A failing one is retired for one round.
 
    >>damage    flipped bits, worn cells, a wild write
 
@@ -291,10 +289,12 @@
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
-   nothing.  Not noticed is damage to the newest record, which then looks torn
+   nothing.  A restored backup or snapshot forgets what was executed since, and
+   tokens go back: stop the senders first.
+
+   Not noticed is damage to the newest record, which then looks torn
    (half-written); to the whole newest sector, which looks unused; and to all
-   sectors of a young journal, which looks blank.  A restored backup or snapshot
-   forgets what was executed since, and tokens go back: stop the senders first.
+   sectors of a young journal, which looks blank.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -307,9 +307,8 @@
 
    A chip that is asleep, busy or not there must fail a read, not return erased
    bytes: the storage would be taken for blank, and a new journal begun over the
-   old one.  An opening that sees both is sure to count a loss only if the old
-   one has filled the storage twice, and the new one not once.  A restart may
-   come while an erase is under way: then the first reads must wait for its end.
+   old one, perhaps untold.  A restart may come while an erase is under way:
+   then the first reads must wait for its end.
 
    >>migrating
 
@@ -333,8 +332,6 @@
      - Emergency stop: do not ask the table.  Stopping twice is harmless;
        refusing to stop because a table is full is not.
      - A long operation: call idem_renew meanwhile; on IDEM_E_FENCED, stop.
-     - An effect that can be seen (a log, a sensor): look on IDEM_RECOVER and
-       IDEM_UNCERTAIN; execute it if it has not happened; complete.
      - An effect that is the application's own state (a total, a counter): give
        the new state to idem_complete as outcome.state.  State and outcome are
        one record, so on IDEM_RECOVER the effect has not happened: execute it.
@@ -379,18 +376,19 @@
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
-   it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys (uses are known to 9 minutes, for half a year):
-   its numbers are new then.  A quarter more entries than senders keep look-ups
-   short.  With less senders than before, numbers may be new, too.
+   it is IDEM_E_FULL until idem_forget frees an entry (so with IDEM_REJECT have
+   one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
+   the least recently used one without live keys (uses are known to 9 minutes,
+   for half a year): its numbers are new then, as those of any sender may be if
+   there are less entries than before.  A quarter more entries than senders keep
+   look-ups short.
 
    >>duties    of the sender
 
      - One key for each intention, not for each message: random, or a number.
      - Key and command are durable before they are sent, and after a restart the
        same bytes are sent again.  A table is such an outbox: examples/sender.c.
-     - Wait and stop as idem_retry answers.  Without an answer nothing is known:
-       under a new key the command may be executed twice.
+     - Wait and stop as idem_retry answers; without an answer nothing is known.
 
    >>concurrency
 
@@ -398,8 +396,7 @@
    interrupt enters again.  With config.lock and config.unlock all calls may
    come from any thread; your storage callbacks run under the lock, your handler
    does not.  If lock does not return 0, the call is IDEM_E_LOCK; so is a call
-   from inside another.  A plain mutex waits for ever there: use
-   PTHREAD_MUTEX_ERRORCHECK, or a time limit.
+   from inside another (a plain mutex hangs there: examples/port/threads.h).
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
@@ -415,13 +412,14 @@
      S2  An outcome is replayed, byte for byte, until its retention ends (or
          idem_forget or eviction removes it).  With a journal that holds over
          any number of power cuts, at any instant, even during recovery.  (But
-         two torn writes in a row may lose more if their cells are unstable.)
+         two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
          had an effect.  It is IDEM_RECOVER, or after a loss IDEM_UNCERTAIN,
          until somebody completes, releases or forgets it, or one retention
          after the attempt ended.  A number is never IDEM_EXECUTE again, unless
-         it was released or forgotten, or its sender lost its entry.
+         it was released or forgotten, its sender lost its entry, or after a
+         loss, when the table is certain again.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
@@ -434,20 +432,21 @@
      S9  Keys that an enemy chose cost no more than random ones.  With a quota
          nobody pushes out another scope's keys: under IDEM_REJECT, and with
          eviction if quota x senders <= capacity.
-     S10 An answer holds in later boots until a call changes it (exception:
-         >>senders); time that was not recorded is lost.  Calls that only look
-         write nothing: a restart may lose the newest record that they show.
+     S10 An answer holds in later boots until a call changes it (but a refused
+         number may be found again: >>senders), or time that was not recorded
+         is lost.  Calls that only look write nothing: a restart may lose the
+         newest record that they show.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
-         (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
+         (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
+         senders' entries end by idem_forget.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time; plus one if an erase fails; plus, in the first write
-         of a boot or if no sector is free, those of interrupted rotations.
+         had its idle time; more after failures and interrupted rotations
+         (>>functions has the bounds).
      H1  "Exactly once" is not promised: an interrupted effect that is neither
          harmless to repeat nor visible may happen once too often or not at all.
 
-   Without config.storage they hold for one boot.  Not for several devices that
-   must agree, nor for access control: a key is no password.
+   Without config.storage they hold for one boot.  A key is no password.
 */
 
 /* ===========================================================================
@@ -683,6 +682,8 @@ typedef struct idem_storage {
    start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
+    uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
+                               (>>senders) */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
                                no default */
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
@@ -699,8 +700,6 @@ typedef struct idem_config {
                                IDEM_EXHAUSTED, the first included, up to 255;
                                0: 3 */
     uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
-    uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
-                               (>>senders) */
     uint32_t quota;         /* live keys of one scope, if there are senders;
                                0: capacity (with eviction S9 needs a quota) */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
@@ -1057,13 +1056,10 @@ typedef union idem_fingerprint_state {
             IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)), \
         IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
-/* Defines the memory of a table, and its sizes as constants:
-       IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
-       static const idem_config config = { .capacity = pump_capacity,
-           .key_max = pump_key_max, .response_max = pump_response_max, ... };
-       idem_open(&table, &config, pump_memory, sizeof pump_memory, millis());
-   With a journal, also pump_sector_size, pump_sector_count and pump_prog_size;
-   if the sectors are too small, it does not compile. */
+/* Defines the memory of a table, pump_memory, and its sizes as constants,
+   pump_capacity and so on.  With a journal, also pump_sector_size,
+   pump_sector_count and pump_prog_size; if the sectors are too small, it does
+   not compile. */
 #define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
                            senders)                                            \
     IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
@@ -1094,6 +1090,12 @@ typedef union idem_fingerprint_state {
         name##_response_max = (response_max), name##_state_max = (state_max),  \
         name##_senders = (senders)                                             \
     }
+
+/* These sizes, in the initializer of an idem_config (C99, C++20). */
+#define IDEM_SIZES(name)                                                       \
+    .capacity = name##_capacity, .senders = name##_senders,                    \
+    .key_max = name##_key_max, .response_max = name##_response_max,            \
+    .state_max = name##_state_max
 
 /* Bytes of the longest record, in whole granules: every optional field present
    at full length (>>format).  52 are flags, options 1 + 1, slot 4, time 5, code
@@ -1249,7 +1251,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                                       under IDEM_EVICT_OLDEST the key that was
                                       to make room may be gone
      IDEM_E_SPACE                     too many sectors fail (stats.retired); or
-                                      tokens are at their end (>>time)
+                                      tokens are at their end (without
+                                      IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which IDEM_REPLAY sets. */
@@ -2929,8 +2932,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
      2. a read failed, and the newest header is another one now;
-     3. no header was valid, and a read failed or a header is valid now (both, if
-        it is blank).
+     3. no header was valid, and a read failed or a header is valid now (if it
+        is blank: both).
    Nor was it if a header is valid right before the first sector of a journal is
    begun (then nothing is written), or right after it the newest header is not
    that sector's (then nothing is answered).
@@ -4756,12 +4759,6 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
                              : result;
 }
 
-/* Appends a record of the time alone. */
-static int idemi_journal_record_time(idem_table *t)
-{
-    return idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
-}
-
 /* Appends the release of a key; with senders makes it durable.  Otherwise, if a
    batch is torn, the number could be taken for one that expired, and raise the
    floor. */
@@ -5862,7 +5859,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         // is switched off every night would be full for ever.  A failure is no
         // harm: the next begin tries again.
         if (idemi_journal_is_silent(t, IDEMI_SILENCE_MS))
-            (void)idemi_journal_record_time(t);
+            (void)idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
     }
     return answer;
 }
@@ -5993,7 +5990,7 @@ static int idemi_command_maintain(idem_table *t)
         if (result == IDEM_OK && t->used &&
             idemi_journal_is_silent(
                 t, idemi_default_retention(t, 0) / 8 + 1)) {
-            result = idemi_journal_record_time(t);
+            result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
             if (result == IDEM_OK)
                 result = IDEM_MORE;
         }

@@ -40,9 +40,10 @@ typedef struct command {
 } command;
 
 static station the = { .j = { .config = {
-    .capacity = 4000, .key_max = sizeof(struct in_addr) + KEY_SIZE,
-    .response_max = STATION_TEXT, .retention_ms = 60 * 60 * 1000,
-    .senders = 20, .quota = 1000, .durability = IDEM_BATCH } } };
+    .capacity = 4000, .senders = 20,
+    .key_max = sizeof(struct in_addr) + KEY_SIZE, .response_max = STATION_TEXT,
+    .retention_ms = 60 * 60 * 1000, .quota = 1000,
+    .durability = IDEM_BATCH } } };
 
 // One burst
 static struct mmsghdr messages[IDEM_MANY];

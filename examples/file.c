@@ -21,8 +21,7 @@ IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 32, 32, 0, 0, 4096, 1);
 
 static idem_file file;
 static idem_config config = {
-    .capacity = pump_capacity, .key_max = pump_key_max,
-    .response_max = pump_response_max,
+    IDEM_SIZES(pump),
     .retention_ms = 24 * 60 * 60 * 1000 /* a key is remembered for a day */
 };
 static idem_table table;

@@ -7,8 +7,7 @@
 
 /* keys; bytes of scope and key, of a response; no state, no senders */
 IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
-static idem_config config = { .capacity = pump_capacity,
-    .key_max = pump_key_max, .response_max = pump_response_max };
+static idem_config config = { IDEM_SIZES(pump) };
 static idem_table table;
 
 static uint32_t now(void) { return (uint32_t)time(NULL) * 1000; } /* in ms */

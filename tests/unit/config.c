@@ -357,14 +357,12 @@ TEST(what_cannot_be_has_no_size)
 
 TEST(one_list_of_numbers_makes_memory_and_sizes)
 {
+    const idem_config sizes = { IDEM_SIZES(pump) };
     idem_config *c = &device_on(&nor, "ram")->config;
     static idem_table table;
 
-    c->capacity = pump_capacity;
-    c->key_max = pump_key_max;
-    c->response_max = pump_response_max;
-    c->state_max = pump_state_max;
-    c->senders = pump_senders;
+    *c = sizes;
+    memcpy(c->secret, SECRET, sizeof c->secret);
     assert_true(sizeof pump_memory >= idem_memory_size(c));
     is(idem_open(&table, c, pump_memory, sizeof pump_memory, 0), IDEM_OK);
     the.storage = blank;
