@@ -115,7 +115,8 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k)
     return result;
 }
 
-/* Claims it as often as it was claimed, with leases that are over. */
+/* Claims it as often as it was claimed, with leases that are over.  What is left
+   of its retention is not known: it is remembered for as long as can be. */
 static int copy_interrupted(idem_table *to, const key *k)
 {
     idem_request request = request_of(k);
@@ -125,6 +126,7 @@ static int copy_interrupted(idem_table *to, const key *k)
     int result = IDEM_OK;
 
     request.lease_ms = 1;
+    request.retention_ms = IDEM_RETENTION_MAX;
     for (i = 0; i < k->entry.attempts && result >= 0; i++, now_ms += 2)
         result = idem_begin(to, &claim, &reply, &request, now_ms);
     return result;

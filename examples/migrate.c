@@ -5,9 +5,11 @@
  *
  * Copies a journal's file into a new one of another geometry: every key with
  * its fingerprint; if finished, its response, code, what is left of its
- * retention, whether it is undelivered; if interrupted, its attempts; and the
- * application state.  Ages start anew.  The old file is not changed: when this
- * has succeeded, put the new one in its place; the secret stays.
+ * retention, whether it is undelivered; if interrupted, its attempts, for 30
+ * days; and the application state.  Ages start anew.  A new file has as many
+ * sectors as that takes; one of zeros keeps its size (truncate -s 256K).  The
+ * old file is not changed: when this has succeeded, put the new one in its
+ * place; the secret stays.
  *
  * Replay windows of senders are not copied, nor how far back evictions reach:
  * it says so.  A journal that has lost records is refused as long as unknown
@@ -22,6 +24,7 @@
 #include "copy_journal.h"
 #include "secret.h"
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static const char help[] =
     "migrate OLD GEOMETRY NEW GEOMETRY [SECRET-FILE]\n"
@@ -57,10 +60,23 @@ static int parse(journal *j, uint32_t *sector_size, const char *text)
     j->config.response_max = (uint16_t)response_max;
     j->config.state_max = (uint16_t)state_max;
     j->config.senders = senders;
-    j->config.retention_ms = 24 * 60 * 60 * 1000;
+    j->config.retention_ms = IDEM_RETENTION_MAX;
     j->config.max_attempts = UINT8_MAX;
     *sector_size = sector;
     return 1;
+}
+
+/* As many sectors as a file has; of one that is not there, or empty, as many as
+   its keys take. */
+static uint32_t sectors_of(const char *path, const idem_config *c,
+                           uint32_t sector)
+{
+    struct stat is;
+
+    if (sector && stat(path, &is) == 0 && is.st_size > 0)
+        return (uint32_t)(is.st_size / sector);
+    return IDEM_SECTORS(c->capacity + c->senders, c->key_max, c->response_max,
+                        c->state_max, sector, 1);
 }
 
 /* True if it is open; if not, prints why. */
@@ -78,10 +94,7 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     memcpy(j->config.secret, secret, sizeof j->config.secret);
     j->path = path;
     result = idem_file_open(&j->file, path, sector,
-                            IDEM_SECTORS(j->config.capacity + j->config.senders,
-                                         j->config.key_max,
-                                         j->config.response_max,
-                                         j->config.state_max, sector, 1));
+                            sectors_of(path, &j->config, sector));
     if (result != IDEM_OK) {
         reason_print_file(path, result, &j->file);
         return 0;

@@ -78,6 +78,17 @@ static unsigned same_keys(void)
     return count;
 }
 
+/* Interrupted keys in the new one */
+static unsigned interrupted(void)
+{
+    idem_entry is = { .id = NULL };
+    unsigned count = 0;
+
+    while (idem_next(to.table, &is, now_ms) == IDEM_OK)
+        count += is.status == IDEM_IN_PROGRESS;
+    return count;
+}
+
 /* Undelivered outcomes come in the order of completion; returns their
    number. */
 static unsigned same_debts(void)
@@ -126,6 +137,8 @@ int main(void)
     PROMISE(copied == 14 && to.table->used == 14 && same_keys() == 14);
     PROMISE(same_debts() == 5);
     same_state();
+    now_ms += UINT32_C(20) * 24 * 60 * 60 * 1000;
+    PROMISE(interrupted() == 2);
     device_end(&from);
     device_end(&to);
     puts("migrate: every key, its state and what is undelivered came over");

@@ -63,6 +63,10 @@ migrate() { prints "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192
 prints 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
     --state-max 8 --sector 8192 --secret-file journal.secret new
+truncate -s 80K spare               # larger than it need be
+cp journal.secret spare.secret
+migrate 0 "1 keys copied" journal spare 64,32,32,0,4096
+migrate 0 "1 keys copied" spare new5 200,32,64,8,8192
 migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 migrate 1 "no geometry, see" journal new2 200,32
