@@ -2795,30 +2795,34 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
          old one.  A key that is known gets no older by its full record: records
-         before it may be lost, and their time with them.  A number leaves when
-         it expires, is evicted, or another key takes its slot.  The contents
-         of a sender's entry follow from these rules:
+         before it may be lost, and their time with them; then it needs the
+         record before.  A number leaves when it expires, is evicted, or another
+         key takes its slot.  The contents of a sender's entry follow from these
+         rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
-            older epoch has expired then.              (idemi_sender_raise)
+            older epoch has expired then, and is relocated as such.
+                                                       (idemi_sender_raise)
          b. A number that leaves raises the floor to itself.   (the same)
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
                                                        (idemi_opening_sender)
-         d. If it has flag 0x10, all numbers of the floor's epoch, up to the
-            floor, that were read before have left: they are removed at the end
-            of the journal, unless the floor has another epoch by then.
-                                                       (idemi_opening_start_key)
+         d. If it has flag 0x10, it sets the floor.  All numbers of its epoch,
+            up to the floor, that were read before have left: they are removed
+            at the end of the journal, unless the floor has another epoch by
+            then.                                      (idemi_opening_start_key)
          e. If its sender was forgotten since, or lost its entry, such a number
             may come once more: a full record of it follows, and only numbers
             below it have left.                        (idemi_sender_raise)
+         f. So may one of an older epoch: a full record of a claim follows, and
+            the floor begins anew with its epoch.      (idemi_opening_key)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
-         rewritten there, in full, as the last relocated one, unless it has only
-         the time, or is of a sender that has no entry.  The first answer comes
-         after that.
+         rewritten there, in full, as the last relocated one, unless it changes
+         only the time, or forgets a sender that has no entry.  The first answer
+         comes after that.
      R4  The two sectors after the head are dead, three before a rotation:
          whichever of the newest sectors a boot takes as head, all that it needs
          is there.  Failing sectors may leave fewer; a head after which the
@@ -2916,8 +2920,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
-   record is rewritten; two in a row may cost the head that both were in: a
-   loss.
+   record is rewritten; one that is not rewritten (R3) may count as a loss.  Two
+   in a row may cost the head that both were in: a loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
@@ -3256,6 +3260,15 @@ static uint64_t idemi_sender_name(const idem_table *t,
     return idemi_hash_strong(t->config, scope, scope_len);
 }
 
+/* Removes the floor of an entry. */
+static void idemi_sender_clear(const idem_table *t, idem_sender *a)
+{
+    a->floor[0] = a->floor[1] = 0;
+    a->unsaved = 0;
+    if (IDEMI_JOURNAL(t))
+        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
+}
+
 /* Returns the entry of the sender with a name; if it has none, gives it one, or
    returns NULL.  Outcomes of the old sender may have been evicted: so may those
    of every new one.  Counts a refused or replaced sender: as a loss only if a
@@ -3276,11 +3289,9 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
         return NULL;
     idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
     idemi_basics_split(a->name, name);
-    a->floor[0] = a->floor[1] = 0;
     a->until.evicted = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
-    a->last_use = a->unsaved = 0;
-    if (IDEMI_JOURNAL(t))
-        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
+    a->last_use = 0;
+    idemi_sender_clear(t, a);
     return a;
 }
 
@@ -3403,14 +3414,14 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
         s->state |= IDEMI_UNCOUNTED;
 }
 
-/* True of a claim of an older epoch than its sender's. */
-IDEMI_INTO int idemi_sender_is_past(const idem_table *t, idem_slot *s)
+/* The sender's entry of a claim of an older epoch; otherwise NULL. */
+static idem_sender *idemi_sender_past(const idem_table *t, idem_slot *s)
 {
-    const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
-                               ? NULL
-                               : idemi_sender_of(t, s);
+    idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
+                         ? NULL
+                         : idemi_sender_of(t, s);
 
-    return a && idemi_slot_number(s) >> 32 < a->floor[1];
+    return a && idemi_slot_number(s) >> 32 < a->floor[1] ? a : NULL;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3473,7 +3484,7 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 /* True of a key that has expired, and of a claim of an older epoch. */
 static int idemi_keys_has_expired(const idem_table *t, idem_slot *s)
 {
-    return idemi_slot_has_expired(t, s) || idemi_sender_is_past(t, s);
+    return idemi_slot_has_expired(t, s) || idemi_sender_past(t, s);
 }
 
 /* Frees a slot if its key has expired; returns whether. */
@@ -3580,7 +3591,7 @@ static void idemi_keys_sweep(idem_table *t)
 static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 {
     return !(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
-           !idemi_sender_is_past(t, s);
+           !idemi_sender_past(t, s);
 }
 
 /* True if a slot has a key of the sender with a name. */
@@ -3605,10 +3616,7 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a)
     if (!a)
         return;
     a->live = 0;
-    a->unsaved = 0;
-    a->floor[0] = a->floor[1] = 0;
-    if (IDEMI_JOURNAL(t))
-        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
+    idemi_sender_clear(t, a);
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
@@ -3703,7 +3711,7 @@ typedef struct idemi_record {
     uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
                                    outcome is missing, or another is there */
     uint8_t  fits;              /* read: 0: changes nothing, as it is beyond the
-                                   configured limits */
+                                   configured limits, or has no entry */
     idemi_id id;                /* of a key */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
@@ -4524,11 +4532,16 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
         if (!left)
             return IDEM_OK;
         while (left > 0 && item-- > 0) {
+            unsigned how = IDEMI_IN_FULL;
             uint32_t len;
             int result;
             if (needs[item] > j->next_tail)
                 continue;
-            len = idemi_journal_compose(t, item, flags | IDEMI_IN_FULL, NULL);
+            // R1f relies on that.
+            if (item < IDEMI_CAPACITY(t) &&
+                idemi_sender_past(t, idemi_slot_at(t, item)))
+                how = IDEMI_HAS_KEY | IDEMI_EXPIRED;
+            len = idemi_journal_compose(t, item, flags | how, NULL);
             if (!idemi_journal_has_room(
                     j, after + idemi_storage_granules(j, len + 4)))
                 return IDEM_OK;
@@ -4930,15 +4943,20 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned other = idemi_index_find(t, &r->id);
+    uint32_t needs = sequence;
     int event = IDEMI_KEY_ADDED;
+    idem_sender *past;
 
     if (other != IDEMI_NONE) {
         const idem_slot *known = idemi_slot_at(t, other);
         if (!(known->state & IDEMI_UNCOUNTED))
             event = IDEMI_KEY_KEPT;
-        // Records before this one may be lost, and their time with them.
-        if (t->clock - known->time < r->age)
+        // Records before this one may be lost, and their time with them: then
+        // the key needs the record before.
+        if (t->clock - known->time < r->age) {
             r->age = t->clock - known->time;
+            needs = idemi_storage_needs(t)[other];
+        }
         idemi_keys_remove(t, other);
     }
     if (s->state)
@@ -4954,14 +4972,23 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
-    idemi_storage_needs(t)[slot] = sequence;
+    idemi_storage_needs(t)[slot] = needs;
+    // Of an older epoch: its sender had lost its entry when it was granted.
+    past = (r->flags & IDEMI_STATUS) == IDEMI_CLAIMED
+               ? idemi_sender_past(t, s)
+               : NULL;
+    if (past) {
+        idemi_sender_clear(t, past);
+        past->until.left = 0;
+    }
     idemi_sender_event(t, slot, event);
 }
 
-/* Applies a record of a sender entry; if the floor is higher now, only its mark
-   (R1d): keys may have expired since.  Without a floor the sender was
-   forgotten.  Returns the item number of the entry, or IDEMI_NONE. */
-static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
+/* Applies a record of a sender entry.  It changes nothing if there is no entry
+   for its floor, or if that is higher now without a mark (R1d): keys may have
+   expired since.  Without a floor the sender was forgotten.  Returns the item
+   number of the entry, or IDEMI_NONE. */
+static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
                                        uint32_t sequence)
 {
     uint64_t name = idemi_basics_join(r->of.sender->name), floor;
@@ -4969,19 +4996,19 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
     idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
 
     floor = idemi_basics_join(r->of.sender->floor);
-    if (!floor)
+    if (!floor) {
         idemi_keys_forget(t, name, a);
-    if (!floor || !a)
         return own;
-    if (r->of.sender->floor[1] > a->floor[1])
-        a->until.left = 0;
-    if (r->flags & IDEMI_ALL_LEFT &&
-        r->of.sender->floor[1] >= a->floor[1] &&
-        r->of.sender->floor[0] > a->until.left)
-        a->until.left = r->of.sender->floor[0];
-    // The newest record must not be rewritten with its mark and another floor.
-    if (floor < idemi_basics_join(a->floor))
+    }
+    if (!a || (!(r->flags & IDEMI_ALL_LEFT) &&
+               floor < idemi_basics_join(a->floor))) {
+        r->fits = 0;
         return IDEMI_NONE;
+    }
+    if (r->of.sender->floor[1] != a->floor[1])
+        a->until.left = 0;
+    if (r->flags & IDEMI_ALL_LEFT && r->of.sender->floor[0] > a->until.left)
+        a->until.left = r->of.sender->floor[0];
     idemi_basics_split(a->floor, floor);
     idemi_storage_needs(t)[own] = sequence;
     a->unsaved = 0;
@@ -5136,8 +5163,8 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
         j->end = j->at;
         j->at = at += len;
-        // Of a sender without an entry: it will not be rewritten.
-        if (idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
+        // A sender without an entry was forgotten: it is not rewritten.
+        if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))

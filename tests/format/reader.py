@@ -385,8 +385,8 @@ def raise_floor(table, sender, number):
 
 
 def comes(device, table, slot):
-    """A number raises its sender's floor to its epoch.  It has not left, nor
-    has one above it."""
+    """A number raises its sender's floor to its epoch, and a claim lowers it.
+    It has not left, nor has one above it."""
     if not slot.is_number:
         return
     sender = strong_hash(device, slot.scope)
@@ -394,6 +394,8 @@ def comes(device, table, slot):
     left = table.left.get(sender, (0, 0))
     if left[0] == epoch and sequence <= left[1]:
         table.left[sender] = (epoch, sequence - 1)
+    if slot.status == IN_PROGRESS and is_past(device, table, slot):
+        table.floors[sender] = (epoch, 0)
     raise_floor(table, sender, (epoch, 0))
 
 
@@ -416,8 +418,11 @@ def apply_sender(device, table, r):
         table.floors.pop(r.sender, None)
         table.left.pop(r.sender, None)
         return
-    if r.flags & ALL_LEFT and r.floor >= table.floors.get(r.sender, (0, 0)):
-        table.left[r.sender] = r.floor
+    if r.flags & ALL_LEFT:
+        left = table.left.get(r.sender, (0, 0))
+        if left[0] != r.floor[0] or left < r.floor:
+            table.left[r.sender] = r.floor
+        table.floors[r.sender] = r.floor
     raise_floor(table, r.sender, r.floor)
 
 
@@ -455,7 +460,7 @@ def is_past(device, table, slot):
     """Whether a slot has a claim of an older epoch than its sender's."""
     return (slot.is_number and slot.status == IN_PROGRESS and
             number_of(slot.key)[0] <
-            table.floors[strong_hash(device, slot.scope)][0])
+            table.floors.get(strong_hash(device, slot.scope), (0, 0))[0])
 
 
 def apply(device, table, r):

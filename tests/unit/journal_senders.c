@@ -19,6 +19,11 @@
 #define UNCOUNTED                                                              \
     "senders=1 scopes=2 most=9 B18 B0,lease L" OVER "R0 B1 C1 P n1:ok "
 
+// Of 5, of a newer epoch, nothing is known any more when 1 is claimed.
+#define OLDER_EPOCH                                                            \
+    "nor: evict senders=1 scopes=2 most=2 B5,retention=1000 C5 wait2000 M "    \
+    "B18,retention=1000 C18 wait2000 M B1,lease:execute "
+
 #define KEPT "P B52:old B5:old B54:execute R54 rotate25 "
 
 static const scenario scenarios[] = {
@@ -147,6 +152,19 @@ static const scenario scenarios[] = {
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:recover P lost0 G1:none" },
+    // Its floor is forgotten, and nobody relies on the record that has it.
+    { "a_floor_without_an_entry_may_be_lost_between_two_boots",
+      "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
+      "R2 B1,retention=1000 C1 wait2000 B1:old note P B0:recover rotated "
+      "damage,how=4 P lost0" },
+    // Who has lost its entry may begin in an older epoch.
+    { "an_epoch_may_be_older_than_one_that_was_forgotten",
+      OLDER_EPOCH "P B1:recover" },
+    { "its_outcomes_stay_whatever_time_passes",
+      OLDER_EPOCH "C1,ms=600000000:ok P lost0 B1:replay P lost0 B1:replay" },
+    { "nor_does_an_older_claim_that_is_left_bring_it_back",
+      "nor: evict senders=1 scopes=2 most=2 B1,lease B5:execute C5 rotate,n=3 "
+      "P lost0 B1:old B3:old" },
     // Not all numbers up to a floor that an opening has raised have left.
     { "what_an_opening_lets_expire_takes_nothing_else_with_it",
       "beside=10 Bg,retention=9000000 Cg Bi P wait200100 Bg:replay P Bg:replay "
