@@ -28,7 +28,8 @@
  *
  * Before each word but lost `ms` pass, in a line 1.  Behind a colon is what it
  * must answer: "Ba:execute Ca:ok Ba:replay".  If it names none it is any
- * answer that the model allows; of a device that was damaged, execute or ok.
+ * answer that the model allows; of a device that was damaged, or that evicts and
+ * has fewer entries than senders, execute or ok.
  */
 #ifndef CALL_H
 #define CALL_H
@@ -499,7 +500,9 @@ static inline int call_make(device *d, const call *c)
         if (result == NO_WORD)
             result = call_table(d, c);
     }
-    expected = d->damaged != DAMAGED ? ANY_ANSWER
+    expected = d->damaged != DAMAGED &&
+                       !(d->line && !model_keeps_numbers(&d->model))
+                   ? ANY_ANSWER
                : c->what == 'B' ? IDEM_EXECUTE : IDEM_OK;
     PROMISE(d->medium.off || call_allows(c, result, expected));
     return result;

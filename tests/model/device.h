@@ -220,7 +220,11 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
     for (int kind = 0; kind < torn; kind++)
         variant += flash_torn_count(f, op, kind);
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
-    d->unstable += flash_is_unstable(torn);
+    // A sender that is forgotten may have no entry then, to be rewritten.
+    d->unstable += flash_is_unstable(torn) *
+                   (d->call.what == 'Q' && !model_keeps_numbers(&d->model)
+                        ? 1 + UNSTABLE_SAFE
+                        : 1);
     d->ever_swayed |= flash_is_unstable(torn);
     // Of what a batch has in a cache any record may come and go, and only the
     // newest is confirmed.
@@ -349,9 +353,6 @@ static inline size_t device_bytes(const device *d)
 static inline void device_make(device *d, known *keys, unsigned count)
 {
     count = d->keys ? d->keys : count;
-    // Of senders without an entry nothing is known if another may take it.
-    d->damaged |= d->config.full == IDEM_EVICT_OLDEST && d->config.senders &&
-                  d->config.senders < d->scopes;
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)

@@ -484,24 +484,35 @@ static inline int model_no_room(const model *m, const known *k, int what)
             model_others(m, k, what, 1) >= m->config->quota);
 }
 
+/* True if what is known of a sender's numbers stays: no other takes its entry
+   over. */
+static inline int model_keeps_numbers(const model *m)
+{
+    return !m->few_entries || m->config->full == IDEM_REJECT;
+}
+
 /* True if other senders may have all entries: those with keys, and those with
-   numbers that are known to be old. */
+   numbers that are known to be old; of these with eviction only the newest
+   record's. */
 static inline int model_no_entry(const model *m, const known *k)
 {
-    unsigned in_use = 0;
+    unsigned with_keys = 0, with_floor = 0;
 
     for (unsigned scope = 0; m->few_entries && scope < SCOPES; scope++) {
-        int uses = m->epoch_most[scope] > 0;
+        int has_key = 0, has_floor = m->epoch_most[scope] > 0;
         for (unsigned i = 0; i < m->count; i++) {
             const known *of = &m->keys[i];
             if (of->scope != scope)
                 continue;
-            uses |= model_known(m, of, 1) > GONE ||
-                    (of->number && (of->claimed || of->left));
+            has_key |= model_known(m, of, 1) > GONE;
+            has_floor |= of->number && (of->claimed || of->left);
         }
-        in_use += uses && scope != k->scope;
+        with_keys += has_key && scope != k->scope;
+        with_floor += !has_key && has_floor && scope != k->scope;
     }
-    return m->few_entries && in_use >= m->config->senders;
+    if (!model_keeps_numbers(m) && with_floor > 1)
+        with_floor = 1;
+    return m->few_entries && with_keys + with_floor >= m->config->senders;
 }
 
 /* True if another key may be refused. */
@@ -791,13 +802,28 @@ static inline int model_state_shown(model *m, const void *bytes, size_t len)
 
 /* ------------------------------------------------- what calls make of a key */
 
-/* This boot has written since: what is true now is all that will be found. */
+/* What is true now is all that will be found; but that a number has left is
+   forgotten with its sender's entry: then its claim may be found again. */
+static inline void model_settled(const model *m, known *k)
+{
+    versions was;
+
+    versions_clear(&was);
+    if (k->number && !model_keeps_numbers(m))
+        versions_copy(&was, &k->next);
+    versions_copy(&k->next, &k->now);
+    for (unsigned i = 0; i < was.count; i++)
+        if (was.of[i].cut && was.of[i].call >= k->set)
+            versions_add(&k->next, &was.of[i]);
+}
+
+/* This boot has written since: that is so. */
 static inline void model_refresh(const model *m, known *k)
 {
     if (m->config->durability == IDEM_BATCH || !m->wrote || k->is_volatile ||
         k->attempted >= m->wrote_at)
         return;
-    versions_copy(&k->next, &k->now);
+    model_settled(m, k);
 }
 
 /* A call has written durably. */
@@ -914,7 +940,7 @@ static inline void model_confirmed(const model *m, known *k)
     versions_copy(&was, &k->next);
     for (unsigned i = 0; i < k->now.count; i++)
         done |= k->now.of[i].late;
-    versions_copy(&k->next, &k->now);
+    model_settled(m, k);
     for (unsigned i = 0; i < was.count && !done; i++)
         if (was.of[i].late)
             versions_add(&k->next, &was.of[i]);
@@ -1140,7 +1166,7 @@ static inline void model_claims(model *m, known *k, int certain)
     k->claimed = 1;
     if (epoch > m->epoch_most[k->scope])
         m->epoch_most[k->scope] = epoch;
-    if (!certain)
+    if (!certain || !model_keeps_numbers(m))
         return;
     if (epoch > m->epoch[k->scope])
         m->epoch[k->scope] = epoch;
@@ -1156,7 +1182,7 @@ static inline void model_numbered(model *m, known *k, const asked *a,
     if (a->what == 'B' && model_changes(a, result))
         model_claims(m, k, 1);
     else if (a->what == 'C' && result == IDEM_OK && m->config->storage &&
-             m->config->durability == IDEM_EACH)
+             m->config->durability == IDEM_EACH && model_keeps_numbers(m))
         k->executed = FOR_GOOD;
     else if (strchr("RX", a->what) && result == IDEM_OK) {
         k->executed = k->claimed = 0;
@@ -1183,7 +1209,13 @@ static inline void model_refused(model *m, known *k, const asked *a)
 {
     int all_left = model_all_left(m, k);
 
-    if (!k->number || a->age_ms)
+    if (!k->number)
+        return;
+    // The floor is recorded then, and not again when the others leave: the
+    // table need not have noticed that they have.
+    if (!all_left)
+        m->not_all_left[k->scope] = m->calls;
+    if (a->age_ms || !model_keeps_numbers(m))
         return;
     if (!k->executed)
         k->executed = IN_BOOT;
@@ -1191,10 +1223,6 @@ static inline void model_refused(model *m, known *k, const asked *a)
         m->forgetting[k->scope])
         return;
     k->refused = m->clock;
-    // The floor is recorded then, and not again when the others leave: the
-    // table need not have noticed that they have.
-    if (!all_left)
-        m->not_all_left[k->scope] = m->calls;
     // What was evicted for a claim that is not written is there again.
     if (!m->config->volatile_claims || m->config->full != IDEM_EVICT_OLDEST)
         k->has_left |= k->claimed && model_counts(m) && all_left &&
@@ -1290,6 +1318,21 @@ static inline int model_answered(model *m, const asked *a, int result)
     return 1;
 }
 
+/* A number may have been refused: that records that the others of its sender
+   have left that are over. */
+static inline void model_may_have_refused(model *m, const known *but)
+{
+    for (unsigned i = 0; but->number && i < m->count; i++) {
+        known *k = &m->keys[i];
+        int over = 0;
+        for (unsigned n = 0; n < k->now.count; n++)
+            over |= k->now.of[n].status &&
+                    version_known(m, k, &k->now.of[n]) < KNOWN;
+        if (over && k->number && k->scope == but->scope)
+            model_attempted(m, k, &unknown);
+    }
+}
+
 /* The call was refused, or cut short: it may have happened. */
 static inline void model_in_flight(model *m, const asked *a)
 {
@@ -1301,8 +1344,10 @@ static inline void model_in_flight(model *m, const asked *a)
     if (!strchr("BCRXD", a->what))
         return;
     silent.reply = NULL;
-    if (a->what == 'B')
+    if (a->what == 'B') {
         model_claims(m, k, 0);
+        model_may_have_refused(m, k);
+    }
     if (strchr("RX", a->what))
         k->executed = 0;
     // In this boot all that was to make room is there (S7).
@@ -1451,7 +1496,7 @@ static inline void model_key_synced(model *m, known *k)
         return;
     if (k->executed)
         k->executed = FOR_GOOD;
-    versions_copy(&k->next, &k->now);
+    model_settled(m, k);
     if (k->shown < m->evicted)
         model_add_gone(m, k, &k->next);
 }

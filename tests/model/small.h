@@ -33,7 +33,7 @@ static const char small[] = "capacity=4 key=4 response=12 lease=1000 scopes=2 "
                             "keys=6 polls=1";
 static const char kinds[] = "capacity=1-5 state=0/4 volatile=0/0/0/1 batch=0/1 "
                             "evict=0/1 retention=0/5000";
-// Without eviction some of them may find no entry.
+// Some of them may find no entry.
 static const char senders[] = "scopes=2-4 senders=1-4 quota=0/2-4 keys=6-13 "
                               "most=2-5 all=0/1";
 
@@ -48,13 +48,9 @@ static void print_device(void)
 
 static inline void choose_senders(void)
 {
-    idem_config *c = &the.config;
-
     call_modes(&the, senders);
-    c->capacity += 4 * chance(4);
-    c->key_max = (uint16_t)(7 + the.scopes);
-    if (c->full == IDEM_EVICT_OLDEST && c->senders < the.scopes)
-        c->senders = the.scopes;
+    the.config.capacity += 4 * chance(4);
+    the.config.key_max = (uint16_t)(7 + the.scopes);
 }
 
 /* Makes a blank device, with as many sectors as it takes, and `more`; false if
