@@ -138,6 +138,8 @@ static const scenario scenarios[] = {
     { "expired_keys_make_room_before_a_floor_is_given_up",
       "ram evict senders=2 Aa.0#1 T Ab.k Ab.m wait100000 Ac.0#1 evicted0 "
       "Ba.0#1:old" },
+    { "a_new_sender_has_no_floor_of_whose_entry_it_takes",
+      "ram evict senders=1 Aa.0#10 T Ab.0#7 Bb.0#5:execute" },
     { "a_sender_of_one_letter_at_its_quota_costs_its_own_oldest",
       "ram evict senders=2 quota=1 Aa.k Ab.k Ab.m Ga.k Gb.k:none" },
     // Of one that was forgotten all who are unknown have the reach.
