@@ -67,6 +67,9 @@ static const scenario scenarios[] = {
       "keys=96 beside=10 Ba,retention=9000000 Ca rotate3 B22,retention=1000 "
       "B24,retention=1000 wait5000 wait5000 B22:old rotate5 P B22:old "
       "Ba:replay" },
+    { "what_left_in_an_older_epoch_has_not_left_in_a_newer_one",
+      "keys=96 volatile beside=10 Bi L" OVER "Ba:old B22,retention=9000000 C22 "
+      "B24 L" OVER "B20:old P B22:replay B20:old" },
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
       "cached: beside=10 Bc L" OVER "fail3 Ba:storage Ba:storage P Ba" },
