@@ -178,3 +178,24 @@ TEST(idem_check_finds_a_wrong_tail)
         is(idem_check(t), 0);
     }
 }
+
+/* Claims that are not written have tokens all the same: before these pass the
+   sector in which their outcomes are written, another is begun. */
+TEST(s1_a_token_is_not_beyond_the_sector_of_its_outcome)
+{
+    static const idem_outcome outcome = { .confirm = 1 };
+
+    for (unsigned last = 511; last < 516; last++) {
+        const device *d = device_on(&nor, "volatile capacity=600");
+        idem_claim claim = { .token = 0 };
+        for (unsigned n = 0; n < last; n++) {
+            const char *key = filled("@", 0, n);
+            idem_request rq = { .key = key, .key_len = strlen(key) };
+            is(begin_request(&claim, &rq), IDEM_EXECUTE);
+        }
+        is(idem_complete(the.table, &claim, &outcome, the.now), IDEM_OK);
+        is(idem_open(the.table, &d->config, d->memory, d->memory_size, the.now),
+           IDEM_OK);
+        is(idem_delivered(the.table, &claim), IDEM_OK);
+    }
+}
