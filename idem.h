@@ -5274,8 +5274,8 @@ static int idemi_opening_blank(idem_table *t)
                            : IDEM_E_FORMAT;
         }
     }
-    return t->storage_error && idemi_reading_headers(t) ? IDEM_E_STORAGE
-                                                        : IDEM_OK;
+    return t->storage_error && idemi_reading_is_other(t) ? IDEM_E_STORAGE
+                                                         : IDEM_OK;
 }
 
 /* Searches for records whose header is damaged, in the sectors that a rotation
