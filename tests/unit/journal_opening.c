@@ -420,3 +420,12 @@ TEST(s2_each_erase_of_a_format_is_synced)
     run("format");
     is(d->medium.syncs - syncs, d->storage.sector_count);
 }
+
+/* The newest record, which is rewritten, is none that is beyond the limits: the
+   two keys, the header and the commit record, the claim; after an erase. */
+TEST(what_does_not_fit_is_not_rewritten)
+{
+    device_on(&nor, "Ba Ca,len=2 Bb Cb,len=20 unjudged +response=10 P loss");
+    run("Bc:uncertain");
+    is(wrote.count, 1 + 2 + 2 + 1);
+}
