@@ -55,8 +55,7 @@ public:
     // again only when an earlier call has failed.
     int open(const idem_config &config)
     {
-        if (open_ || !config.storage != !Granule ||
-            (Granule && config.storage->prog_size != Granule))
+        if (open_)
             return IDEM_E_ARG;
         config_ = config;
         config_.capacity = Keys;
@@ -67,6 +66,8 @@ public:
         config_.lock_ctx = this;
         config_.lock = lock;
         config_.unlock = unlock;
+        if (!fits())
+            return IDEM_E_ARG;
         int result = idem_open(&table_, &config_, memory_, sizeof memory_,
                                Clock::now());
         open_ = result == IDEM_OK;
@@ -74,7 +75,12 @@ public:
     }
 
     // What is wrong with the configuration, or NULL.
-    const char *explain() const { return idem_explain(&config_); }
+    const char *explain() const
+    {
+        return fits() ? idem_explain(&config_)
+                      : "storage: Granule must be its prog_size, or 0 if there "
+                        "is none";
+    }
 
     // Request.buffer is not used: the response comes in the answer.
     template <class Handler>
@@ -103,6 +109,14 @@ public:
     idem_table *table() { return open_ ? &table_ : nullptr; }
 
 private:
+    // The memory is for a journal with that granule, or for none.
+    bool fits() const
+    {
+        return config_.storage
+                   ? Granule && config_.storage->prog_size == Granule
+                   : !Granule;
+    }
+
     template <class Handler>
     static int call(idem_job *job)
     {

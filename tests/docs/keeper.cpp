@@ -56,6 +56,15 @@ static int pour(idem_job &job)
     return IDEM_HANDLED;
 }
 
+// True if that field is the one to be mended
+template <class Keeper>
+static bool explains(const Keeper &keeper, const char *field)
+{
+    const char *text = keeper.explain();
+
+    return text && std::strncmp(text, field, std::strlen(field)) == 0;
+}
+
 static void mistakes()
 {
     static in_ram keeper;
@@ -65,9 +74,10 @@ static void mistakes()
     IS(keeper.maintain(), IDEM_E_ARG);
     IS(keeper.table() == nullptr, 1);
     IS(keeper.open(idem_config()), IDEM_E_ARG);     // no secret
-    IS(keeper.explain() != nullptr, 1);
+    IS(explains(keeper, "secret: "), 1);
     IS(keeper.open(config()), IDEM_OK);
-    IS(keeper.open(config()), IDEM_E_ARG);
+    IS(keeper.open(idem_config()), IDEM_E_ARG);     // it is open
+    IS(keeper.explain() == nullptr, 1);
     in_ram::answer a = keeper.run(request(key), [&](idem_job &job) {
         const uint32_t other = 2;
         IS(keeper.run(request(other), pour).result, IDEM_DONE);
@@ -148,6 +158,7 @@ static int prog_bytes(void *, uint32_t at, const void *src, uint32_t len)
 static void storage()
 {
     static journal keeper;
+    static in_ram without;
     static const uint32_t key = 1;
     static idem_storage s;
     idem_config c = config();
@@ -158,10 +169,15 @@ static void storage()
     s.sector_count = SECTORS;
     s.prog_size = 8;
     IS(keeper.open(c), IDEM_E_ARG);                 // no storage
+    IS(explains(keeper, "storage: "), 1);
     c.storage = &s;
     IS(keeper.open(c), IDEM_E_ARG);                 // another granule
+    IS(explains(keeper, "storage: "), 1);
     s.prog_size = 1;
+    IS(without.open(c), IDEM_E_ARG);                // a storage for one in RAM
+    IS(explains(without, "storage: "), 1);
     IS(keeper.open(c), IDEM_OK);
+    IS(keeper.explain() == nullptr, 1);
     inside = &keeper;
     IS(keeper.run(request(key), pour).result, IDEM_DONE);
     IS(from_inside, IDEM_E_LOCK);
