@@ -31,7 +31,8 @@ static uint32_t millis(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
+                      (uint64_t)t.tv_nsec / 1000000);
 }
 
 static int handle(idem_job *job)
