@@ -102,7 +102,11 @@ static void need(int result)
     exit(2);
 }
 
-/* Adds the outcomes that idem_pending lists to the commands under way. */
+/* Adds the outcomes that idem_pending lists to the commands under way.  Their
+   age does not count the time when this program did not run, and it need not:
+   the device never executes a number that it has forgotten.  It would execute
+   such a key again.  So an outbox of keys stores the time of the first send, by
+   the clock on the wall, as python/outbox.py does. */
 static void reopen(const idem_entry *entry, const uint8_t *id, uint32_t now)
 {
     command *c = &s.open[s.open_count++];
