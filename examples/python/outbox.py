@@ -7,7 +7,9 @@ killed.
     outbox.py FILE add INTENTION ML       enters a command
     outbox.py FILE run [--id NAME] [--host H] [--port P]
                                           sends what is not answered yet
-    outbox.py FILE list                   what became of each
+    outbox.py FILE list                   what became of each: done; refused,
+                                          not executed; look or give up: nobody
+                                          knows
 
 The device is ../mqtt/pumpd.c.  For another one change Link; Outbox and retry()
 stay as they are.  Needs sqlite3, which Python has, and paho-mqtt (1.6 or 2).
@@ -27,6 +29,8 @@ import time
 # ---------------------------------------------------------------- when to send
 
 DONE, RESEND, REFUSED, GIVE_UP = "done", "resend", "refused", "give up"
+
+LOOK = "look"               # in the outbox: refused, and perhaps executed
 
 VERDICTS = {
     "OK": DONE, "REPLAY": DONE, "DONE": DONE,
@@ -71,7 +75,7 @@ class Outbox:
 
     def __init__(self, path):
         self.db = sqlite3.connect(path, timeout=30, isolation_level=None)
-        self.db.execute("PRAGMA synchronous = FULL")
+        self.db.execute("PRAGMA synchronous = EXTRA")
         self.db.execute("""CREATE TABLE IF NOT EXISTS command (
             id INTEGER PRIMARY KEY, intention TEXT UNIQUE NOT NULL,
             key BLOB UNIQUE NOT NULL, payload BLOB NOT NULL, first_s REAL,
@@ -118,6 +122,10 @@ class Link:
     """MQTT 5 to pumpd: commands go to pump/NAME/command, answers come from
     pump/NAME/answer; the correlation data are the key."""
 
+    # A quota is full for a while; a payload that is not this key's, or none.
+    # After any other reason nobody knows whether it was executed.
+    results = {"0x00": "OK", "0x97": "BUSY", "0x99": "MISMATCH"}
+
     def __init__(self, host, port, name):
         from paho.mqtt import client as mqtt
         from paho.mqtt.packettypes import PacketTypes
@@ -163,8 +171,8 @@ class Link:
         reason = named.get("reason", "")
         if not re.fullmatch("0x[0-9a-f]{2}", reason):
             return
-        busy = wait or reason == "0x97"         # a quota is full for a while
-        self.answers.put((key, "BUSY" if busy else "OK", wait, reason,
+        answer = "BUSY" if wait else self.results.get(reason, "UNCERTAIN")
+        self.answers.put((key, answer, wait, reason,
                           message.payload.decode("utf-8", "replace")))
 
     def send(self, key, payload):
@@ -249,6 +257,8 @@ def run(box, link, answer_ms=2000, window=8, **patience):
             continue
         verdict = under_way[key].decide(patience, answer, wait_ms)
         if verdict != RESEND:
+            if answer in ("TOO_OLD", "EXHAUSTED", "UNCERTAIN"):
+                verdict = LOOK
             box.settle(under_way.pop(key).number, verdict, reason, text)
 
 

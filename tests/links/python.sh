@@ -52,6 +52,7 @@ END
 answers() {
     is "$(heard)|$(heard reason x)|$(heard retry-after-ms 5)" "none|none|none"
     is "$(heard reason 0x00)|$(heard reason 0x97)" "OK 0|BUSY 0"
+    is "$(heard reason 0x99)|$(heard reason 0x83)" "MISMATCH 0|UNCERTAIN 0"
     is "$(heard reason 0x97 retry-after-ms 5)" "BUSY 5"
     is "$(heard reason 0x97 retry-after-ms "$(printf %05000d 9)")" "BUSY 0"
     is "$(heard reason 0x97 retry-after-ms 99999999999)" "BUSY 0"
@@ -78,7 +79,8 @@ enter() {
         fail "an intention was entered with another payload"
 }
 
-# audit_box COMMANDS: each is in the pump's log once, and was answered so
+# audit_box COMMANDS: each is in the pump's log once, and was answered so; one
+# that was interrupted is not "done"
 audit_box() {
     $python "$outbox" box list >list || fail "list"
     sed -n '/^ends/!s/.*command \([0-9a-f]*\) .*/\1/p' outbox/log >poured
@@ -86,7 +88,9 @@ audit_box() {
         function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
         NR == FNR { poured[$1]++; next }
         { all++ }
-        $4 != "done" || poured[$2] != 1 { wrong($0 ": " poured[$2] + 0) }
+        $4 != ($5 == "0x00" ? "done" : "look") || poured[$2] != 1 {
+            wrong($0 ": " poured[$2] + 0)
+        }
         $5 == "0x00" && $7 != $3 { wrong($0) }
         $5 != "0x00" { interrupted++ }
         END {
@@ -123,8 +127,9 @@ chaos() {
         [ $((i % 3)) != 0 ] || { end "$broker"; start_broker; }
     done
     $python "$outbox" box run --port "$broker_port" || fail "nothing to run"
-    # One that was sent 13 hours ago is too late for another time.
-    $python "$outbox" box add late 9 >/dev/null
+    # One that was sent 13 hours ago is too late for another time; one that the
+    # device refuses is not done.
+    $python "$outbox" box add late 9 no-amount 1001 >/dev/null
     $python -c 'import sqlite3, time
 db = sqlite3.connect("box", isolation_level=None)
 db.execute("UPDATE command SET first_s = ? WHERE intention = ?",
@@ -132,9 +137,13 @@ db.execute("UPDATE command SET first_s = ? WHERE intention = ?",
     $python "$outbox" box run --port "$broker_port" || fail "late"
     $python "$outbox" box list | grep -q '^late .* give up - nobody knows' ||
         fail "it was sent after the deadline"
+    $python "$outbox" box list |
+        grep -q '^no-amount .* 1001 refused 0x99 not 1 to 1000 ml' ||
+        fail "what was refused is not listed so"
     $python -c 'import sqlite3
 db = sqlite3.connect("box", isolation_level=None)
-db.execute("DELETE FROM command WHERE intention = ?", ("late",))'
+db.execute("DELETE FROM command WHERE intention IN (?, ?)",
+           ("late", "no-amount"))'
     stop
     interrupted=$(audit_box "$count") || exit 1
     echo "outbox: $count commands, none twice; $i kills of outbox.py, broker" \
