@@ -190,13 +190,13 @@ static void on_reboot(coap_resource_t *resource, coap_session_t *session,
         answer(response, result, &c, &reply);
         return;
     }
-    if (the.p.running) {                    // later; nothing has happened
-        give_back(response, &claim);
-        return;
-    }
     if (result == IDEM_UNCERTAIN) {         // it may have, and been forgotten
         finish(response, &claim, COAP_RESPONSE_CODE_INTERNAL_ERROR,
                "look at its uptime");
+        return;
+    }
+    if (the.p.running) {                    // later; nothing has happened
+        give_back(response, &claim);
         return;
     }
     finish(response, &claim, COAP_RESPONSE_CODE_CHANGED, "");

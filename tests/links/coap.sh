@@ -141,6 +141,18 @@ interrupted() {
     stop
     is "$(grep -c "^begins $(hex 127.0.0.1)/$(hex ended) " \
         "$work/interrupted/log")" 1
+    # Nor is a restart that may have been forgotten given back as not done.
+    damage 127.0.0.1 ended
+    start --ml-ms 60000
+    ask "0 57 pour 65001=long 2" >/dev/null &
+    children=$!
+    wait_for grep -q "begins $(hex 127.0.0.1)/$(hex long)" \
+        "$work/interrupted/log"
+    is "$(ask "0 58 3/0/4 -")" "5.00 look at its uptime"
+    crash_server
+    signal=KILL
+    end $children
+    children=
     printf 'begins half a l' >>"$work/interrupted/log"
     start
     is "$(ask "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"
