@@ -144,7 +144,7 @@ demo-coap: $(B)/coap/coapd $(B)/coap/pour
 demo-http: $(B)/http/httpd
 	@B="$(B)" sh tests/links/http.sh
 
-demo-modbus: $(B)/modbus/gateway $(B)/modbus/master
+demo-modbus: $(B)/modbus/gateway $(B)/modbus/master $(B)/modbus/statuses
 	@B="$(B)" sh tests/links/modbus.sh
 
 demo-python: $(B)/python/retry $(B)/pumpd
@@ -218,6 +218,9 @@ $(B)/http/httpd: FORCE
 
 $(B)/modbus/gateway $(B)/modbus/master: FORCE
 	$(MADE) $(BUILD) examples/modbus/$(@F).c -lmodbus -o $@
+
+$(B)/modbus/statuses: FORCE
+	$(MADE) $(BUILD) tests/links/statuses.c -lmodbus -o $@
 
 $(B)/python/retry: FORCE
 	$(MADE) $(BUILD) tests/links/retry.c -o $@

@@ -59,10 +59,6 @@ static void answer_result(const idem_request *r, int result,
     case IDEM_REPLAY:
         answer(r, (int)reply->code, 0, result);
         break;
-    case IDEM_BUSY:
-    case IDEM_RELEASED:
-        answer(r, STATUS_RETRY, left, result);
-        break;
     case IDEM_E_FULL:           // of this window: it may be long
         answer(r, STATUS_RETRY, reply->retry_after_ms, result);
         break;
@@ -70,8 +66,13 @@ static void answer_result(const idem_request *r, int result,
     case IDEM_EXHAUSTED:
         answer(r, STATUS_LOOK, 0, result);
         break;
-    default:
+    case IDEM_MISMATCH:
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:
         answer(r, STATUS_REFUSED, 0, result);
+        break;
+    default:                    // after IDEM_E_SPACE: it may have poured
+        answer(r, STATUS_RETRY, left, result);
     }
 }
 

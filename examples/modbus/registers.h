@@ -25,7 +25,7 @@ enum { WINDOWS = 8, WINDOW = 32, COMMAND_LEN = 5, ANSWER_AT = 16,
 enum {
     STATUS_NONE,                // nothing was asked since the gateway started
     STATUS_POURED,
-    STATUS_RETRY,               // not done yet: write the same again
+    STATUS_RETRY,               // no outcome yet: write the same again
     STATUS_REFUSED,             // not done, and never will be
     STATUS_LOOK                 // nobody knows: look at the cup
 };

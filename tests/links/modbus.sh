@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # examples/modbus: registers that are written in every way; numbers that come
 # late, too late, or of another epoch; and masters behind a network that
-# swallows and tears, while they and the gateway are killed.  Needs gateway and
-# master in $B/modbus.
+# swallows and tears, while they and the gateway are killed.  Needs gateway,
+# master and statuses in $B/modbus.
 set -u
 
 . tests/links/links.sh
@@ -15,6 +15,7 @@ ask() { python3 "$tests/links/registers.py" "$port" "$@" | paste -sd '|' -; }
 
 answers() {
     name=answers
+    "$B/modbus/statuses" || fail "statuses"
     start
     # epoch, sequence, ml; then status, retry, reason
     is "$(ask "0 7 1 5" "0 7 1 5" "0 7 3 4" "0 7 2 1")" "1|1|1|1"
