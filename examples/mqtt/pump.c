@@ -187,8 +187,9 @@ static size_t name_length(const char *line)
     return len;
 }
 
-/* The last line decides: a key that was forgotten may be used again.  The line
-   of another amount is one of this key, too. */
+/* The last line decides.  The line of another amount is one of this key, too.
+   A line may be older than the claim: a sender must not use a key again after
+   its retention (README.md). */
 int pump_look(pump_driver *p, const pump_order *order)
 {
     char *begins = make_line(p, "begins", order);

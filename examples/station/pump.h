@@ -160,8 +160,9 @@ static inline int pump_poured(char line[PUMP_LINE], const char *id, long ml)
 }
 
 /* What to do with a command whose claim was granted: on IDEM_RECOVER and
-   IDEM_UNCERTAIN the log decides.  Its last line counts, for a key that was
-   forgotten may be used again; a line of another amount is one of this key. */
+   IDEM_UNCERTAIN the log decides.  Its last line counts; a line of another
+   amount is one of this key.  A line may be older than the claim: a sender must
+   not use a key again after its retention (README.md). */
 static inline int pump_look(const pump *p, int answer, const char *id, long ml)
 {
     char begins[PUMP_LINE], poured[PUMP_LINE], line[PUMP_LINE];
