@@ -632,8 +632,8 @@ typedef struct idem_storage {
                                 /* whole granules of one sector, erased ones if
                                    there is an erase; they may cross a page of
                                    the chip: program each part.  Not in
-                                   ascending order: a header is written after
-                                   the first records of its sector.  Durable
+                                   ascending order (so no NAND): a header is
+                                   written after the first records.  Durable
                                    when prog or a later sync returns 0 */
     int    (*erase)(void *ctx, uint32_t sector);
                                 /* NULL: programming replaces old bytes (EEPROM,
@@ -659,8 +659,9 @@ typedef struct idem_storage {
                                 /* the same, but idem_sync calls it without the
                                    lock, so the other callbacks may run
                                    meanwhile (>>concurrency).  This and sync
-                                   wait for each other; once either has failed,
-                                   both fail until the storage is opened again.
+                                   must wait for each other; once either has
+                                   failed, both fail until the storage is
+                                   opened again.
                                    NULL: idem_sync calls sync, under the lock;
                                    without sync it must be NULL */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
@@ -745,8 +746,9 @@ typedef struct idem_claim {
    first; the answers named set them. */
 typedef struct idem_reply {
     idem_claim claim;           /* REPLAY, DONE: names the outcome, for
-                                   idem_response and idem_delivered.  idem_run,
-                                   idem_begin_many: also a claim granted */
+                                   idem_response and idem_delivered.  Of
+                                   idem_run and idem_begin_many also a claim
+                                   granted (idem_begin has an output for it) */
     size_t   response_len;      /* REPLAY, DONE: bytes of the response.  More
                                    than request.buffer_size: not copied */
     int      status;            /* REPLAY, DONE: IDEM_COMPLETED, IDEM_FAILED */
@@ -1288,7 +1290,8 @@ int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
      IDEM_E_STORAGE     the claim stays, repeat the call.  After a failed sync
                         only another opening helps; after that, or a restart,
                         the outcome is there or not, whole
-     IDEM_E_SPACE       likewise; no sector is left to try */
+     IDEM_E_SPACE       the claim stays, nothing was written: no sector is left
+                        to try */
 IDEM_API IDEMI_MUST_USE
 int idem_complete(idem_table *table, const idem_claim *claim,
                   const idem_outcome *outcome, uint32_t now_ms);
@@ -1318,9 +1321,9 @@ typedef int idem_handler(idem_job *job);
 enum {
     IDEM_HANDLED     = 0,       /* it is decided: record job->outcome */
     IDEM_NOT_DONE    = 100,     /* neither this nor an earlier attempt has had
-                                   an effect: give the claim back.  No call
-                                   returns this number, so none that is passed
-                                   on gives a claim back */
+                                   an effect: give the claim back.  100,
+                                   because no call returns that: a result that
+                                   is passed on is not taken for it */
     IDEM_CANNOT_TELL = 101      /* nobody knows yet, as the sensor does not
                                    answer: keep the claim.  As all others */
 };
@@ -1440,8 +1443,8 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
 
-/* How long a claim is still granted with IDEM_UNCERTAIN, as records were lost;
-   0: it is not.
+/* How long each new claim is still granted with IDEM_UNCERTAIN, as records were
+   lost; 0: none is.
      IDEM_OK */
 IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
                             uint32_t now_ms);
