@@ -18,8 +18,6 @@ typedef struct key {
     unsigned char id[UINT8_MAX];
 } key;
 
-static uint32_t now_ms;         // time goes on only where a lease is to end
-
 static void *allocate(size_t size)
 {
     void *memory = malloc(size ? size : 1);
@@ -49,7 +47,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* All keys of a table; their number. */
-static size_t list_keys(key **keys, idem_table *from)
+static size_t list_keys(key **keys, idem_table *from, uint32_t now_ms)
 {
     idem_entry entry;
     size_t count = 0;
@@ -84,7 +82,8 @@ static idem_request request_of(const key *k)
     return request;
 }
 
-static int copy_finished(idem_table *to, idem_table *from, const key *k)
+static int copy_finished(idem_table *to, idem_table *from, const key *k,
+                         uint32_t now_ms)
 {
     idem_request request = request_of(k);
     size_t len = k->entry.response_len;
@@ -115,9 +114,10 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k)
     return result;
 }
 
-/* Claims it as often as it was claimed, with leases that are over.  What is left
-   of its retention is not known: it is remembered for as long as can be. */
-static int copy_interrupted(idem_table *to, const key *k)
+/* Claims it as often as it was claimed, with leases that are over: time goes on.
+   What is left of its retention is not known: it is remembered for as long as
+   can be. */
+static int copy_interrupted(idem_table *to, const key *k, uint32_t *now_ms)
 {
     idem_request request = request_of(k);
     idem_reply reply;
@@ -127,14 +127,15 @@ static int copy_interrupted(idem_table *to, const key *k)
 
     request.lease_ms = 1;
     request.retention_ms = IDEM_RETENTION_MAX;
-    for (i = 0; i < k->entry.attempts && result >= 0; i++, now_ms += 2)
-        result = idem_begin(to, &claim, &reply, &request, now_ms);
+    for (i = 0; i < k->entry.attempts && result >= 0; i++, *now_ms += 2)
+        result = idem_begin(to, &claim, &reply, &request, *now_ms);
     return result;
 }
 
 /* The state comes with a completion, here that of a key which is none of the
    journal's: of scope and key one byte each. */
-static int copy_state(idem_table *to, idem_table *from, size_t size)
+static int copy_state(idem_table *to, idem_table *from, size_t size,
+                      uint32_t now_ms)
 {
     idem_request request = { .scope = "", .scope_len = 1, .key = "",
                              .key_len = 1 };
@@ -161,23 +162,25 @@ static int copy_state(idem_table *to, idem_table *from, size_t size)
 
 /* Copies all there is into a table that has no key; how it ended, as
    idem_complete, and how many keys.  IDEM_UNCERTAIN: nothing was copied, as
-   unknown keys may be lost ones. */
-static int copy_journal(idem_table *to, idem_table *from, size_t *copied)
+   unknown keys may be lost ones.  now_ms: the tick, of both tables; it is moved
+   on by some milliseconds. */
+static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
+                        uint32_t *now_ms)
 {
     key *keys;
     size_t count;
     uint32_t left_ms;
-    int result = idem_uncertain(from, &left_ms, now_ms);
+    int result = idem_uncertain(from, &left_ms, *now_ms);
 
     *copied = 0;
     if (result < 0 || left_ms)
         return result < 0 ? result : IDEM_UNCERTAIN;
-    count = list_keys(&keys, from);
-    result = copy_state(to, from, from->config->state_max);
+    count = list_keys(&keys, from, *now_ms);
+    result = copy_state(to, from, from->config->state_max, *now_ms);
     for (*copied = 0; *copied < count && result >= 0; ++*copied)
         result = keys[*copied].entry.status == IDEM_IN_PROGRESS
-                     ? copy_interrupted(to, &keys[*copied])
-                     : copy_finished(to, from, &keys[*copied]);
+                     ? copy_interrupted(to, &keys[*copied], now_ms)
+                     : copy_finished(to, from, &keys[*copied], *now_ms);
     free(keys);
     return result < 0 ? result : IDEM_OK;
 }

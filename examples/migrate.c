@@ -104,14 +104,14 @@ static int open_journal(journal *j, const char *path, const char *geometry,
                                     j->config.response_max,
                                     j->config.state_max, 1) +
            IDEM_SENDERS_MEMORY_SIZE(j->config.senders);
-    result = idem_open(&j->table, &j->config, allocate(size), size, now_ms);
+    result = idem_open(&j->table, &j->config, allocate(size), size, 0);
     if (result != IDEM_OK)
         reason_print(path, result, &j->table, &j->config);
     return result == IDEM_OK;
 }
 
 /* Prints what the new journal does not know. */
-static void warn(journal *from)
+static void warn(journal *from, uint32_t now_ms)
 {
     uint32_t reach_ms;
 
@@ -128,7 +128,8 @@ static void warn(journal *from)
 static int copy(journal *to, journal *from)
 {
     size_t copied;
-    int result = copy_journal(&to->table, &from->table, &copied);
+    uint32_t now_ms = 0;
+    int result = copy_journal(&to->table, &from->table, &copied, &now_ms);
 
     if (result == IDEM_UNCERTAIN) {
         fprintf(stderr, "%s: records were lost, so unknown keys may have been "
@@ -142,7 +143,7 @@ static int copy(journal *to, journal *from)
         return 1;
     }
     printf("%lu keys copied\n", (unsigned long)copied);
-    warn(from);
+    warn(from, now_ms);
     result = idem_file_close(&to->file);
     if (result != IDEM_OK)
         reason_print_file(to->path, IDEM_E_STORAGE, &to->file);

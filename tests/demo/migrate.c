@@ -18,6 +18,7 @@ enum { KEYS = 26 };
 #define LARGE " size=4096 granule=8" LENGTHS
 
 static device from, to;
+static uint32_t now_ms;
 
 static void broken(const char *what, const char *file, int line)
 {
@@ -25,11 +26,12 @@ static void broken(const char *what, const char *file, int line)
     exit(1);
 }
 
-/* Blank */
+/* Blank, on a device that has run for four weeks */
 static void make(device *d, known *keys, const char *modes)
 {
     device_reset(d);
     call_modes(d, modes);
+    d->now = UINT32_C(0x90000000);
     d->storage.sector_count = (1 << 18) / d->storage.sector_size;
     device_make(d, keys, KEYS);
     device_open(d);
@@ -129,10 +131,11 @@ int main(void)
                      "Bz,lease=9 wait99 Bz,lease=9 wait99 Bz By P");
     now_ms = from.now;
     make(&to, others, "capacity=10" LARGE);                  // too small
-    PROMISE(copy_journal(to.table, from.table, &copied) == IDEM_E_FULL);
+    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
+            IDEM_E_FULL);
     device_end(&to);
     make(&to, others, "capacity=40" LARGE);
-    PROMISE(copy_journal(to.table, from.table, &copied) == IDEM_OK);
+    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) == IDEM_OK);
     restart(&to);
     PROMISE(copied == 14 && to.table->used == 14 && same_keys() == 14);
     PROMISE(same_debts() == 5);
