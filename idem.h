@@ -211,11 +211,11 @@
                     past the old value, only the excess is counted.
 
    So a tick that wraps, stops or goes back makes leases and retentions longer,
-   never shorter.  Two mistakes make them shorter, unseen: microseconds given as
-   milliseconds, and a reset of the tick by more than 24.8 days, which looks
-   like running on (open the table again after it).  The tick must have 32 bits
-   (with 16 the clock is late, or stops).  Call at least once in 24 days, or add
-   what the tick did not see with idem_elapse.
+   never shorter.  Three mistakes make them shorter, unseen: microseconds given
+   as milliseconds; a wall clock that is set; a reset of the tick by more than
+   24.8 days, which looks like running on (then open the table again).  The tick
+   must have 32 bits (with 16 the clock is late, or stops).  Call at least once
+   in 24 days, or add what the tick did not see with idem_elapse.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
@@ -423,7 +423,7 @@
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
-         stops or goes back.  The two exceptions are in >>time.
+         stops or goes back.  The exceptions are in >>time.
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is granted only if its outcome is certain to fit: completing fails only
          where the medium fails.
@@ -1041,8 +1041,8 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4(                                                             \
          IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)))
 
-/* The bytes of sender entries, to be added to either: 28, and 4 that only a
-   journal needs. */
+/* The bytes of sender entries, to be added to either: 28, 24 without IDEM_WIDE,
+   and 4 that only a journal needs. */
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
@@ -1347,10 +1347,10 @@ typedef uint32_t idem_now(void);
                      it is stored or fenced (the job is gone: a handler keeps
                      the outcome in ctx): another idem_run is IDEM_BUSY until
                      the lease ends, then IDEM_RECOVER
-   An outcome that cannot be recorded (too long, NULL with a length) is a bug:
-   IDEM_MISUSE.  It is recorded as failed, with IDEM_CODE_INVALID, and without
-   response and state.  A handler that completes by itself (>>patterns) makes it
-   IDEM_E_FENCED. */
+   An outcome that is too long, or NULL with a length, is a bug: it is recorded
+   as failed, with IDEM_CODE_INVALID, without response and state, and then
+   IDEM_MISUSE is called.  A handler that completes by itself (>>patterns) makes
+   it IDEM_E_FENCED. */
 IDEM_API IDEMI_MUST_USE
 int idem_run(idem_table *table, idem_reply *reply,
              const idem_request *request, idem_handler *handler,
@@ -2878,9 +2878,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         while the next header names an older one, was abandoned: it is skipped.
      3. The time is that of the first header; then each header's, and each
         record's added to it.  A time in the past, or more than 3,489,660,928
-        (0xD0000000) ms ahead, is ignored: the time stays.  After a step
-        of 2^28 ms (3.1 days) or more, keys that have expired by then are
-        removed: times are modulo 2^32.
+        (0xD0000000) ms ahead, is ignored: the time stays.  Whenever 2^28 ms
+        (3.1 days) have passed, keys that have expired by then are removed:
+        times are modulo 2^32.
      4. All claims are interrupted at the first header of each boot, at its
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
@@ -2910,8 +2910,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
          ready;
-     D8. a record does not fit, and is no orphan: it was written with another
-         configuration;
+     D8. a record does not fit, and is no orphan; or, if the table may not
+         evict, a number or a floor finds no entry, even after expired keys were
+         removed: it was written with another configuration;
      D9. a header's longest record is longer than that of the configuration,
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
@@ -3428,7 +3429,7 @@ static idem_sender *idemi_sender_past(const idem_table *t, idem_slot *s)
 }
 
 /* ---------------------------------------------------------------------------
-   >>keys      the life of a key; the only code that changes a slot's state
+   >>keys      the life of a key
 
    K1  A slot in use is in progress, completed or failed; only finished ones can
        be undelivered, only one in progress can be endless.
@@ -4994,11 +4995,12 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
 static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
                                        uint32_t sequence)
 {
-    uint64_t name = idemi_basics_join(r->of.sender->name), floor;
-    idem_sender *a = idemi_sender_take(t, name);
+    uint64_t name = idemi_basics_join(r->of.sender->name);
+    uint64_t floor = idemi_basics_join(r->of.sender->floor);
+    idem_sender *a = floor ? idemi_sender_take(t, name)
+                           : idemi_sender_known(t, name);
     idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
 
-    floor = idemi_basics_join(r->of.sender->floor);
     if (!floor) {
         idemi_keys_forget(t, name, a);
         return own;
@@ -6612,17 +6614,21 @@ static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
                                const idem_request *rq, idem_outcome *outcome,
                                uint32_t now_ms)
 {
-    int result = idem_complete(table, &reply->claim, outcome, now_ms);
+    int result = idemi_public_outcome(outcome)
+                     ? idem_complete(table, &reply->claim, outcome, now_ms)
+                     : IDEM_E_TOO_LARGE;
+    int is_invalid = result == IDEM_E_TOO_LARGE;
 
-    if (result == IDEM_E_TOO_LARGE)
-        result = IDEMI_REFUSED();
-    if (result == IDEM_E_ARG) {
+    if (is_invalid) {
         outcome->response = outcome->state = NULL;
         outcome->response_len = outcome->state_len = 0;
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
     }
+    // Last, as it may not return
+    if (is_invalid)
+        idemi_public_misuse();
     if (result != IDEM_OK)
         return result;
     idemi_public_set_reply(reply, rq, outcome);

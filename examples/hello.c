@@ -10,7 +10,8 @@ IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
 static idem_config config = { IDEM_SIZES(pump) };
 static idem_table table;
 
-static uint32_t now(void) { return (uint32_t)time(NULL) * 1000; } /* in ms */
+/* in ms, never set: yours is HAL_GetTick, millis .. */
+static uint32_t now(void) { return (uint32_t)(clock() * 1e3 / CLOCKS_PER_SEC); }
 
 static int pour(idem_job *job)
 {

@@ -208,7 +208,7 @@ IS_SENDER, ALL_LEFT = UNDELIVERED, INTERRUPTED  # with neither status nor key
 NO_CLAIM, OTHER_CLAIM = 1, 2
 NUMBER = 8                      # bytes
 RETENTION_MAX = 2592000000      # 30 days
-LARGE_STEP = 1 << 28            # 3.1 days
+SWEEP = 1 << 28                 # 3.1 days
 
 
 @dataclass
@@ -365,6 +365,7 @@ class Table:
     left: dict = field(default_factory=dict)    # numbers that have, likewise
     state: bytes = b""
     time: int = 0
+    swept: int = 0
     lost: set = field(default_factory=set)      # by which rules
     opened: bool = True
 
@@ -433,18 +434,28 @@ def expires(device, table, slot):
                     number_of(slot.key))
 
 
-def advance(device, table, time):
-    """Time goes on.  By a large step keys expire at once, for times wrap."""
-    if not is_ahead(time - table.time):
-        return
-    passed = time - table.time & M32
+def sweep(device, table):
+    """Keys that have expired are removed."""
     for n, slot in list(table.slots.items()):
-        age = table.time - slot.time & M32
-        if passed >= LARGE_STEP and age + passed >= slot.retention and \
+        if table.time - slot.time & M32 >= slot.retention and \
                 (slot.status != IN_PROGRESS or slot.interrupted):
             expires(device, table, slot)
             del table.slots[n]
-    table.time = time & M32
+    table.swept = table.time
+
+
+def advance(device, table, time):
+    """Time goes on, with a sweep on the way each time that 2^28 ms have
+    passed, for times wrap."""
+    if not is_ahead(time - table.time):
+        return
+    passed = time - table.time & M32
+    while passed >= SWEEP - (table.time - table.swept & M32):
+        step = SWEEP - (table.time - table.swept & M32)
+        table.time = table.time + step & M32
+        passed -= step
+        sweep(device, table)
+    table.time = table.time + passed & M32
 
 
 def hold(table, time):
@@ -658,7 +669,7 @@ def read(device):
         table.lost.add("D5")
     sectors = sectors_that_count(table, headers, head) if head else []
     if head:
-        table.time = sectors[0].time
+        table.time = table.swept = sectors[0].time
     lost = False
     for header, after in zip(sectors, sectors[1:] + [None]):
         if lost:
