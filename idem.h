@@ -18,7 +18,7 @@
        if (job->answer == IDEM_EXECUTE)
            puts("the pump runs");
        else
-           job->outcome.failed = 1;     // it may have run before: let one look
+           job->outcome.failed = 1;     // it may have run before: do not again
        job->outcome.response = job->outcome.failed ? "look" : "done";
        job->outcome.response_len = 4;
        return IDEM_HANDLED;
@@ -138,7 +138,7 @@
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
-                                 that writes: too many fail, or no token is left
+                                 that writes: too many sectors fail
 
    (*) From idem_run with reply.claim.token set: executed, and not stored.
    An attempt counts from its claim on, even if power fails before the effect:
@@ -274,7 +274,8 @@
 
      durability IDEM_BATCH    all this is durable with the next idem_sync:
                               execute after one sync, answer after the next.
-                              (Some calls sync by themselves.)
+                              New sectors, state after state, and with senders
+                              idem_release and idem_forget sync by themselves
      volatile_claims          only outcomes are written: half the wear.  What a
                               restart interrupts is IDEM_EXECUTE again (S4), and
                               what was evicted for its claim is known again
@@ -1457,7 +1458,8 @@ IDEM_API const char *idem_text(int result);
    its possible values; or the field in which the journal in its storage
    differs; or, though idem_open takes it, a quota that does not keep S9 under
    IDEM_EVICT_OLDEST.  NULL: idem_open finds no fault either.  A journal whose
-   headers are all damaged is reported as none.  Reads all of the storage at
+   headers are all damaged is reported as none, though idem_open may take it,
+   with a loss: then believe that.  Reads all of the storage at
    worst, changes nothing, takes 400 bytes of stack.  Its texts are linked only
    where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
@@ -2368,8 +2370,7 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    after it.  A word is the slot's number plus one; 0 is empty.  The hash is in
    the slot.  With IDEM_WIDE a word also has five bits of the hash, and its
    distance from home: a search, and erasing, pass the words of other keys
-   without a cache miss.  (3 x 4 bytes won over 2 x 4, 4 x 4 and 2 x 8 in `make
-   bench`.)
+   without a cache miss.
 
        homes   2    2    3    5
        at      2    3    4    5    6
