@@ -4236,7 +4236,7 @@ static int idemi_reading_is_other(idem_table *t)
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
-    for (times = 0; is != was && times < 3; times++)
+    for (times = 0; is != was && times < 30; times++)
         if ((idemi_reading_header(t, newer) != NULL) != (newer != was))
             is = was;
     return is != was;
@@ -4998,8 +4998,8 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
 {
     uint64_t name = idemi_basics_join(r->of.sender->name);
     uint64_t floor = idemi_basics_join(r->of.sender->floor);
-    idem_sender *a = floor ? idemi_sender_take(t, name)
-                           : idemi_sender_known(t, name);
+    idem_sender *a =
+        floor || IDEMI_SENDERS(t) ? idemi_sender_take(t, name) : NULL;
     idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
 
     if (!floor) {

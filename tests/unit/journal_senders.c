@@ -317,3 +317,11 @@ TEST(the_record_of_a_floor_is_as_long_as_its_fields)
     device_on(&nor, "beside=10 Bc L" OVER "Ba:old");
     is(newest().len, 4 + 8 + 8 + 4);
 }
+
+/* A journal of keys alone (b and d), in which a sender was forgotten. */
+TEST(without_senders_what_was_forgotten_is_no_loss)
+{
+    device_on(&nor, "beside=10 Bb Cb nb:ok Bd Cd");
+    the.config.senders = 0;
+    run("P lost0 Bd:replay");
+}
