@@ -6618,18 +6618,15 @@ static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
     int result = idemi_public_outcome(outcome)
                      ? idem_complete(table, &reply->claim, outcome, now_ms)
                      : IDEM_E_TOO_LARGE;
-    int is_invalid = result == IDEM_E_TOO_LARGE;
 
-    if (is_invalid) {
+    if (result == IDEM_E_TOO_LARGE) {
         outcome->response = outcome->state = NULL;
         outcome->response_len = outcome->state_len = 0;
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
+        idemi_public_misuse();          // may not return: it is recorded
     }
-    // Last, as it may not return
-    if (is_invalid)
-        idemi_public_misuse();
     if (result != IDEM_OK)
         return result;
     idemi_public_set_reply(reply, rq, outcome);
