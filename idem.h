@@ -1168,11 +1168,12 @@ typedef union idem_fingerprint_state {
                           and an entry's; once for each head all n numbers and
                           entries
      open                 clears all memory; with a journal reads the headers up
-                          to seven times, and the sectors from the tail on; or
-                          all of blank storage.  A relocated outcome is sorted
-                          among those of its sector.  For each sender that was
-                          forgotten, and each that has no entry and finds none
-                          without a floor: all n slots
+                          to eight times (one 30 times more, if reads fail), and
+                          the sectors from the tail on; or all of blank storage.
+                          A relocated outcome is sorted among those of its
+                          sector.  For each sender that was forgotten, and each
+                          that has no entry and finds none without a floor: all
+                          n slots
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
@@ -2598,14 +2599,17 @@ static void idemi_order_add_free(idem_table *t, unsigned slot)
     t->free = (idem_number)slot;
 }
 
-/* Lowers `soonest` to the expiry of a slot.  Keeps O3. */
-static void idemi_order_expect(idem_table *t, const idem_slot *s)
+/* Lowers `soonest` to a time at which a slot expires.  Keeps O3. */
+static void idemi_order_expect_at(idem_table *t, uint32_t expiry)
 {
-    uint32_t expiry = idemi_slot_expiry(t, s);
-
     if (idemi_clock_rank(t->clock, expiry) <
         idemi_clock_rank(t->clock, t->soonest))
         t->soonest = expiry;
+}
+
+static void idemi_order_expect(idem_table *t, const idem_slot *s)
+{
+    idemi_order_expect_at(t, idemi_slot_expiry(t, s));
 }
 
 /* The newest completion; or `capacity`. */
@@ -3340,15 +3344,13 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (number >> 32 > a->floor[1] &&
-        !idemi_clock_reached(t->clock, t->soonest))
-        t->soonest = t->clock;
-    if (IDEMI_IS_OPENING(t)) {
-        if (number >> 32 > a->floor[1])
+    if (number >> 32 > a->floor[1]) {
+        idemi_order_expect_at(t, t->clock);
+        if (IDEMI_IS_OPENING(t))
             a->until.left = 0;
-        else if (event <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
-            a->until.left = (uint32_t)number - 1;
-    }
+    } else if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
+               idemi_sender_has_left(a, number))
+        a->until.left = (uint32_t)number - 1;
     if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor)) {
@@ -6057,6 +6059,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     unsigned misplaced = s->state & IDEMI_FINISHED
                              ? IDEMI_ENDLESS | IDEMI_INTERRUPTED
                              : IDEMI_UNDELIVERED;
+    uint32_t expiry;
 
     if (!status || (s->state & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
         return 6;
@@ -6077,10 +6080,9 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (idemi_slot_has_expired(t, s) &&
         t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
         return 5;
-    if (idemi_keys_has_expired(t, s)
-            ? !idemi_clock_reached(t->clock, t->soonest)
-            : idemi_clock_rank(t->clock, t->soonest) >
-                  idemi_clock_rank(t->clock, idemi_slot_expiry(t, s)))
+    expiry = idemi_sender_past(t, s) ? t->clock : idemi_slot_expiry(t, s);
+    if (idemi_clock_rank(t->clock, t->soonest) >
+        idemi_clock_rank(t->clock, expiry))
         return 12;
     return 0;
 }

@@ -299,14 +299,20 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
     }
 }
 
+/* Saves a journal of few sectors, each with a key. */
+static void save_young(unsigned heads)
+{
+    device_on(&nor, "");
+    for (unsigned n = 1; n <= heads; n++)
+        run_of("P A@", n);
+    save();
+}
+
 /* The same of a journal of few sectors; then the first write is cut. */
 TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_untold)
 {
     for (unsigned heads = 1; heads <= 3; heads++) {
-        device_on(&nor, "");
-        for (unsigned n = 1; n <= heads; n++)
-            run_of("P A@", n);
-        save();
+        save_young(heads);
         for (uint32_t many = 1; many < 2000; many += 1 + many / 64)
             for (int blank = 0; blank < 2; blank++) {
                 if (open_without(0, many, blank ? FLASH_OK : FLASH_E_FAULT) !=
@@ -344,10 +350,7 @@ TEST(s5_an_outage_of_reads_hides_nothing_of_its_own_boot)
 TEST(s5_an_outage_of_reads_leaves_no_young_journal_out)
 {
     for (unsigned heads = 1; heads <= 3; heads++) {
-        device_on(&nor, "");
-        for (unsigned n = 1; n <= heads; n++)
-            run_of("P A@", n);
-        save();
+        save_young(heads);
         for (uint32_t many = 1; many < 4000; many += 1 + many / 64)
             if (open_without(0, many, FLASH_E_FAULT) == IDEM_OK &&
                 answer('G', heads) != IDEM_OK)
