@@ -2944,9 +2944,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    headers are read once more after the sectors.  It was not ready
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
-     2. a read failed, and the newest header is another one now;
-     3. no header was valid, and a read failed or a header is valid now (if it
-        is blank: both).
+     2. the newest header is another one now, however often that is read;
+     3. no header was valid, it is not blank, and a read failed.
    Nor was it if a header is valid right before the first sector of a journal is
    begun (then nothing is written), or right after it the newest header is not
    that sector's (then nothing is answered).
@@ -4306,12 +4305,12 @@ static void idemi_reading_head(idem_table *t)
     (void)idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j));
 }
 
-/* True if the storage was not ready when the head was searched for: a newer
-   sector counts now, by 2, as a commit record alone may be torn and unstable;
-   or reads failed, and the newest header is another one. */
+/* True if the storage was not ready when the head was searched for: the newest
+   header is another one now, or a newer sector counts, by 2, as a commit record
+   alone may be torn and unstable. */
 static int idemi_reading_changed(idem_table *t)
 {
-    return (t->storage_error && idemi_reading_is_other(t)) ||
+    return idemi_reading_is_other(t) ||
            idemi_reading_find(t, idemi_reading_headers(t), IDEMI_AFTER_COMMIT);
 }
 
@@ -5262,8 +5261,7 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 
 /* IDEM_OK if storage without a header is blank: the sectors in which the first
    heads are begun may have any bytes but a header of another journal.
-   IDEM_E_STORAGE if it was not ready: a read failed, or a header is there
-   now. */
+   IDEM_E_STORAGE if it was not ready. */
 static int idemi_opening_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5282,8 +5280,7 @@ static int idemi_opening_blank(idem_table *t)
                            : IDEM_E_FORMAT;
         }
     }
-    return t->storage_error && idemi_reading_is_other(t) ? IDEM_E_STORAGE
-                                                         : IDEM_OK;
+    return idemi_reading_is_other(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
 /* Searches for records whose header is damaged, in the sectors that a rotation

@@ -332,22 +332,24 @@ static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result;
 }
 
-/* A restart in which that is so. */
-static void reopen_fickle(uint32_t at, uint32_t after, int byte)
+static void make_fickle(uint32_t at, uint32_t after, int byte)
 {
     fickle.at = at;
     fickle.after = after;
     fickle.byte = byte;
     the.storage.read = fickle_read;
     the.damaged = 1;
-    run("P");
 }
 
-TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
+/* The storage was not ready, as long as it reads otherwise; then it is a
+   loss. */
+TEST(a_header_that_reads_otherwise_a_moment_later_is_not_hidden)
 {
     for (uint32_t after = 0; after < 6; after++) {
         device_on(&nor_8, FILLED " B10 C10");
-        reopen_fickle(newest_sector(), after, 0x5A);
+        make_fickle(newest_sector(), after, 0x5A);
+        if (reopen() != IDEM_OK)
+            is(reopen(), IDEM_OK);
         counted_or_there(10, 11);
     }
 }
@@ -357,8 +359,8 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
 TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
     device_on(&nor_8, "Aa P Ab");
-    reopen_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
-    run("lost1 Ba:uncertain");
+    make_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
+    run("P lost1 Ba:uncertain");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)

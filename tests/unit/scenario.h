@@ -315,6 +315,8 @@ static int format(void)
     result = idem_format(the.table, &the.config, the.memory, the.memory_size,
                          the.now);
     PROMISE(!the.medium.violations);
+    if (result == IDEM_OK)
+        device_check_uncertain(&the);
     return result;
 }
 
