@@ -746,10 +746,8 @@ typedef struct idem_claim {
 /* The details of an answer of idem_begin and idem_run.  All fields are zeroed
    first; the answers named set them. */
 typedef struct idem_reply {
-    idem_claim claim;           /* REPLAY, DONE: names the outcome, for
-                                   idem_response and idem_delivered.  Of
-                                   idem_run and idem_begin_many also a claim
-                                   granted (idem_begin has an output for it) */
+    idem_claim claim;           /* the claim granted; REPLAY, DONE: names the
+                                   outcome, for idem_response, idem_delivered */
     size_t   response_len;      /* REPLAY, DONE: bytes of the response.  More
                                    than request.buffer_size: not copied */
     int      status;            /* REPLAY, DONE: IDEM_COMPLETED, IDEM_FAILED */
@@ -1259,7 +1257,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                                       IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
-   reply->claim, which IDEM_REPLAY sets. */
+   reply->claim. */
 IDEM_API IDEMI_MUST_USE
 int idem_begin(idem_table *table, idem_claim *claim,
                idem_reply *reply, const idem_request *request,
@@ -1271,8 +1269,7 @@ int idem_begin(idem_table *table, idem_claim *claim,
    that read requests in bursts.  Faster than single calls where the table is
    larger than the cache: the memory of all keys is fetched at the same time.
    Takes 2 KB of stack.
-     IDEM_OK       answers[i] and replies[i] are those of requests[i]; a claim
-                   is in replies[i].claim
+     IDEM_OK       answers[i] and replies[i] are those of requests[i]
      IDEM_E_ARG    NULL, closed, count over IDEM_MANY; none is answered
      IDEM_E_LOCK   nothing is granted; each answer is IDEM_E_LOCK, or what is
                    wrong with that request
@@ -3447,7 +3444,6 @@ typedef struct idemi_query {
     idem_slot fresh;            /* the claim, before it is copied to its slot;
                                    at first only the fingerprint is set */
     const idem_request *rq;
-    idem_claim *claim;
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
     idem_sender *sender;        /* its entry, or NULL */
@@ -5753,7 +5749,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                 IDEMI_KEY_ADDED);
     }
     idemi_order_expect(t, s);
-    idemi_command_set_claim(t, slot, q->claim);
+    idemi_command_set_claim(t, slot, &q->reply->claim);
     return IDEM_OK;
 }
 
@@ -6503,9 +6499,11 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    q.claim = claim;
     q.reply = reply;
-    return idemi_public_leave(table, idemi_command_begin(table, &q));
+    result = idemi_public_leave(table, idemi_command_begin(table, &q));
+    if (idemi_command_grants(result))
+        *claim = reply->claim;
+    return result;
 }
 
 /* Three passes, so that the words of the index are fetched at the same time,
@@ -6525,7 +6523,6 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
         return IDEMI_REFUSED();
     IDEM_MEMSET(replies, 0, count * sizeof *replies);
     for (i = 0; i < count; i++) {
-        q[i].claim = &replies[i].claim;
         q[i].reply = &replies[i];
         answers[i] = idemi_public_query(table, &q[i], &requests[i]);
         if (answers[i] == IDEM_OK)

@@ -1096,7 +1096,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     if (claim->token) {
         PROMISE(!reply->status && !reply->response_len && !reply->code);
         PROMISE(!reply->age_ms && !reply->retry_after_ms);
-        PROMISE(!reply->claim.token);
+        PROMISE(memcmp(claim, &reply->claim, sizeof *claim) == 0);
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));

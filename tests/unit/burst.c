@@ -136,14 +136,15 @@ static void a_burst(uint32_t keys, uint32_t now)
     is(answers[count], IDEM_OK);                // it is of no request
     assert_true(locks <= 1);
     for (size_t i = 0; i < count; i++) {
+        static const idem_claim none;
         idem_claim claim;
         int answer;
         requests[i].buffer = one.responses[i];
         answer = idem_begin(&one.table, &claim, &reply, &requests[i], now);
         is(answers[i], answer);
         mistakes += answer == IDEM_E_ARG || answer == IDEM_E_TOO_LARGE;
-        same_claims(&replies[i].claim, answer == IDEM_REPLAY ? &reply.claim
-                                                             : &claim);
+        same_claims(&replies[i].claim, &reply.claim);
+        same_claims(&claim, answer == IDEM_REPLAY ? &none : &reply.claim);
         is(replies[i].response_len, reply.response_len);
         is(replies[i].status, reply.status);
         is(replies[i].code, reply.code);
