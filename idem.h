@@ -3828,12 +3828,12 @@ static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
     return bytes;
 }
 
-/* The token of a claim, its low half: the position at which it is first written
-   in the endless row of all sectors, so tokens increase by themselves. */
-static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
-                                   uint32_t offset)
+/* The token of a claim: the position at which it is first written in the
+   endless row of all sectors, so tokens increase by themselves. */
+static idem_token idemi_record_token(const idem_table *t, uint32_t sequence,
+                                     uint32_t offset)
 {
-    return sequence * IDEMI_SECTOR_SIZE(t->journal) + offset;
+    return (idem_token)sequence * IDEMI_SECTOR_SIZE(t->journal) + offset;
 }
 
 /* True if a record has a sender entry. */
@@ -4027,7 +4027,6 @@ static const idemi_header *idemi_reading_header(idem_table *t,
 {
     idemi_header *h = (idemi_header *)(void *)(t->buffer + IDEMI_HEADER_SAME);
 
-    t->journal->until = 0;
     idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_reading_is_header(t->config, t->journal->layout, t->buffer))
@@ -4092,7 +4091,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
     idemi_record_codec(&j->defaults, &p, r,
-                       idemi_record_token(t, sequence, at));
+                       (uint32_t)idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
     if (p.bad || len + 4 > idemi_reading_longest(j))
         return 0;
@@ -4394,7 +4393,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
     idemi_record_codec(&j->defaults, &p, &r,
-                       idemi_record_token(t, j->sequence, j->at));
+                       (uint32_t)idemi_record_token(t, j->sequence, j->at));
     return (uint32_t)(p.at - t->buffer);
 }
 
@@ -4813,7 +4812,7 @@ static int idemi_journal_admit(idem_table *t)
     // Claims that are not written may use up the tokens before the next head.
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
-         t->token + 1 >= (idem_token)(j->sequence + 1) * IDEMI_SECTOR_SIZE(j)))
+         t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
@@ -4964,8 +4963,7 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
-    idemi_slot_widen_token(s, (idem_token)(sequence + 1) *
-                                IDEMI_SECTOR_SIZE(t->journal) - 1);
+    idemi_slot_widen_token(s, idemi_record_token(t, sequence + 1, 0));
     s->response_len = 0;
     s->time = t->clock - r->age;
     s->state = IDEMI_CLAIMED | (r->flags & IDEMI_INTERRUPTED ? IDEMI_INTERRUPTED
@@ -5322,8 +5320,8 @@ static int idemi_opening_journal(idem_table *t)
     j->last_time = t->clock;
     idemi_journal_close(j);
     // After a loss a sector after the head may have granted tokens, too.
-    t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
-                   IDEMI_SECTOR_SIZE(j) - 1;
+    t->token =
+        idemi_record_token(t, (t->stats.lost ? j->sequence : j->head) + 1, 0);
     return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 
@@ -5709,21 +5707,23 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
     int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
 
-    fresh->hash = q->id.hash;
-    fresh->scope_len = q->id.scope_len;
-    fresh->key_len = q->id.key_len;
+    // Smaller only where records were lost, and their sector had to be erased.
+    t->token = writes ? idemi_record_token(t, t->journal->sequence,
+                                           t->journal->at)
+                      : t->token + 1;
+    fresh->time = t->clock;
     fresh->retention = idemi_default_retention(t, rq->retention_ms);
-    fresh->token = (uint32_t)t->token + 1;
+    fresh->token = (uint32_t)t->token;
+    idemi_slot_widen_token(fresh, t->token);
     fresh->code = 0;
     fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
+    fresh->scope_len = q->id.scope_len;
+    fresh->key_len = q->id.key_len;
     fresh->attempts = (uint8_t)attempt;
-    fresh->time = t->clock;
+    fresh->hash = q->id.hash;
     if (writes) {
-        int result;
-        fresh->token = idemi_record_token(t, t->journal->sequence,
-                                          t->journal->at);
-        result = idemi_journal_append(
+        int result = idemi_journal_append(
             t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, q);
         if (result < 0)
             return result;
@@ -5733,9 +5733,6 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
-    // Smaller only where records were lost, and their sector had to be erased.
-    t->token += (idem_token)(int32_t)(fresh->token - (uint32_t)t->token);
-    idemi_slot_widen_token(fresh, t->token);
     fresh->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     *s = *fresh;
     idemi_keys_lease(t, s, rq->lease_ms);
