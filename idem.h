@@ -6401,18 +6401,28 @@ IDEMI_INTO int idemi_public_secret(const idem_config *config)
 }
 
 #ifdef IDEM_CONFIG
-/* True of IDEM_CONFIG, and of a copy of it with another secret.  Only padding
-   stands between the secret and the field after it. */
+/* True if the fields of two configurations from an offset up to another are the
+   same: no padding may stand between them. */
+static int idemi_public_same(const idem_config *a, const idem_config *b,
+                             size_t from, size_t to)
+{
+    return IDEM_MEMCMP((const char *)a + from, (const char *)b + from,
+                       to - from) == 0;
+}
+
+/* True of IDEM_CONFIG, and of a copy of it with another secret.  After the
+   secret and before lock_ctx there may be padding, of any value in a copy. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
     const idem_config *built_in = &(IDEM_CONFIG);
-    const size_t at = offsetof(idem_config, secret);
-    const size_t after = offsetof(idem_config, storage);
 
-    return IDEM_MEMCMP(config, built_in, at) == 0 &&
-           IDEM_MEMCMP((const char *)config + after,
-                       (const char *)built_in + after,
-                       sizeof *config - after) == 0;
+    return idemi_public_same(config, built_in, 0,
+                             offsetof(idem_config, secret)) &&
+           idemi_public_same(config, built_in, offsetof(idem_config, storage),
+                             offsetof(idem_config, volatile_claims)) &&
+           config->volatile_claims == built_in->volatile_claims &&
+           idemi_public_same(config, built_in, offsetof(idem_config, lock_ctx),
+                             sizeof *config);
 }
 #endif
 

@@ -119,6 +119,34 @@ TEST(another_configuration_is_refused_and_explained)
     assert_null(idem_explain(&the_one));
 }
 
+/* A copy that is assigned field by field has any bytes between its fields. */
+TEST(what_stands_between_the_fields_of_a_copy_is_not_compared)
+{
+    idem_config copy;
+
+    memset(&copy, 0xA5, sizeof copy);
+    copy.capacity = the_one.capacity;
+    copy.senders = the_one.senders;
+    copy.key_max = the_one.key_max;
+    copy.response_max = the_one.response_max;
+    copy.state_max = the_one.state_max;
+    memcpy(copy.secret, the_one.secret, sizeof copy.secret);
+    copy.storage = the_one.storage;
+    copy.lease_ms = the_one.lease_ms;
+    copy.retention_ms = the_one.retention_ms;
+    copy.max_attempts = the_one.max_attempts;
+    copy.full = the_one.full;
+    copy.quota = the_one.quota;
+    copy.durability = the_one.durability;
+    copy.volatile_claims = the_one.volatile_claims;
+    copy.lock_ctx = the_one.lock_ctx;
+    copy.lock = the_one.lock;
+    copy.unlock = the_one.unlock;
+    assert_null(idem_explain(&copy));
+    copy.volatile_claims = 1;
+    assert_non_null(idem_explain(&copy));
+}
+
 TEST(a_copy_with_another_secret_is_taken)
 {
     idem_config copy = the_one;
