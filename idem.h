@@ -47,9 +47,9 @@
      manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
                 >>full >>durable >>damage >>porting >>migrating >>patterns
                 >>delivery >>senders >>duties >>concurrency >>promises
-     interface  >>config (options) >>types >>functions >>posix (a file)
-     code       see "Below this line nothing is promised"
-     licence    >>licence
+     interface  >>config (options) >>types >>functions; beside the table
+                >>helpers (keys from text, a sender's waits) >>posix (a file)
+     code       "Below this line nothing is promised"; at its end >>licence
 
    >>life      of a key
 
@@ -1475,6 +1475,12 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len);
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
+/* ---------------------------------------------------------------------------
+   >>helpers   beside the table: keys from text, and the waits of a sender
+
+   They use no table, and no table uses them: leave out what you do not call.
+   ------------------------------------------------------------------------ */
+
 /* Make the bytes of a key from the text of a message, which need not end with
    0.  Texts that mean the same give the same bytes.  Pure; key may be where the
    text is.  After a failure do not execute: answer as for no key (>>replying).
@@ -1638,8 +1644,8 @@ IDEM_API int idem_file_close(idem_file *file);
 /* Below this line nothing is promised.  Sections:
      >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
      >>format >>recovery >>storage >>entries >>keys >>records >>reading
-     >>journal >>opening >>commands >>check >>public >>explain >>arriving
-     >>sending >>file */
+     >>journal >>opening >>commands >>check >>public >>explain; beside the
+     table, and not used by it: >>arriving >>sending >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
