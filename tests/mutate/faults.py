@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
 """Injects the bugs of faults.txt into copies of idem.h, one in each, and demands
-that they are found: those under [crash] by the power-cut explorer, the others
-by any test.  One that does not fit the header any more is a failure too.
+that they are found: those under [crash] by the power-cut explorer, those under
+[far_lives] by lives that no other test has, the others by any test.  One that
+does not fit the header any more is a failure too.
 
     faults.py [NAME...]         all, or these
     SHORT=1 faults.py           those with a star
@@ -15,7 +16,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
 
-from finders import JOBS, SHORT, Finders
+from finders import JOBS, JUDGES, SHORT, Finders
 from locals import Shape
 
 LIST = os.path.join(os.path.dirname(__file__), "faults.txt")
@@ -25,9 +26,9 @@ BODY = r"^[A-Za-z][^;{}=#]*?\b%s\([^;{}]*?\)\n\{.*?^\}"
 class Fault:
     """One of the list."""
 
-    def __init__(self, name, function, by_crash):
+    def __init__(self, name, function, finder):
         self.name, self.function = name.rstrip("*"), function
-        self.is_short, self.by_crash = name.endswith("*"), by_crash
+        self.is_short, self.finder = name.endswith("*"), finder
         self.changes = []
 
     def take(self, line):
@@ -61,9 +62,9 @@ def read_list():
             if line.startswith(" "):
                 faults[-1].take(line.strip())
             elif line.startswith("["):
-                section = line.strip()
+                section = line.strip("[]\n")
             elif line.strip() and not line.startswith("#"):
-                faults.append(Fault(*line.split(), section == "[crash]"))
+                faults.append(Fault(*line.split(), section))
     return faults
 
 
@@ -71,7 +72,7 @@ def tests_for(fault, finders):
     """Which tests are to find it, in which order."""
     if os.environ.get("IDEM_ALL") == "1":
         return ["crash"] + finders.tests
-    return ["crash"] if fault.by_crash else finders.tests
+    return [fault.finder] if fault.finder in JUDGES else finders.tests
 
 
 def judge(fault, text, finders):

@@ -30,7 +30,9 @@ MEMORY = 2 << 30
 CC = os.environ.get("CC", "cc")
 SOURCE = "tests/check/compile/c.c"          # nothing but the header
 INCLUDES = ["-I.", "-Itests", "-Itests/storage", "-Itests/targets/vendor"]
-PLAIN = [CC, "-std=c99", "-O1", "-w"]
+# An index that is out of bounds ends the program.
+PLAIN = [CC, "-std=c99", "-O1", "-w", "-fsanitize=bounds",
+         "-fsanitize-undefined-trap-on-error"]
 QUICK = [CC, "-std=c99", "-O0", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else QUICK
 UNIT = QUICK if SHORT else PLAIN            # tcc knows no TEST
@@ -43,6 +45,7 @@ JUDGES = {
     "failures": ("tests/storage/failures.c", ["4999"]),
     "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"]),
     "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"]),
+    "far_lives": ("fuzz/lives.c", ["1289700", "300"]),
 }
 SOUND = {"crash": ["--geometry", "nor8"]}   # in the short form, without a fault
 SLOWEST = ["model", "lives"]            # of the unit tests

@@ -207,6 +207,9 @@ static const scenario scenarios[] = {
       "M Xb M Bb M Sb P Bc Xd P Xe Be Se P M Xf M Bf Sf Xd" },
     { "a_claim_is_relocated_as_long_as_it_is_held",
       "Ba,lease K400 Ca:ok K99 P Ba:replay" },
+    // The groups of a rotation's plan hold all that a large ring needs.
+    { "a_key_may_be_in_any_sector_of_a_large_ring",
+      "nor:times=808 sectors=101 retention=2592000000 Aa rotate1 Xb Ab" },
 
     // time: it never shortens anything (S6), and it goes on (L2)
     { "s6_retention_goes_on_after_a_restart",
