@@ -6039,13 +6039,18 @@ static int idemi_command_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>check     the invariants that the memory of a table shows
 
-   idem_check returns the number of one that is broken:
-
-     1 T1    2 T2          3 C1    4 C2    5 C3
-     6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
-    13 the sizes in the table are not those of its configuration
-    14 N3   15 R6   16 no sector stands twice in the ring: tail to newest
+   idem_check returns the number of one that is broken.
    ------------------------------------------------------------------------ */
+enum {
+    IDEMI_BROKEN_T1 = 1,  IDEMI_BROKEN_T2,  IDEMI_BROKEN_C1, IDEMI_BROKEN_C2,
+    IDEMI_BROKEN_C3 = 5,  IDEMI_BROKEN_K1,  IDEMI_BROKEN_K2, IDEMI_BROKEN_K3,
+    IDEMI_BROKEN_K4 = 9,  IDEMI_BROKEN_O1,  IDEMI_BROKEN_O2, IDEMI_BROKEN_O3,
+    IDEMI_BROKEN_SIZES = 13,    /* not those of the configuration */
+    IDEMI_BROKEN_N2,      IDEMI_BROKEN_N3,
+    IDEMI_BROKEN_R6,
+    IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
+    IDEMI_BROKEN_N1             /* a floor has no sector, and is not unsaved */
+};
 
 /* One slot in use, by itself. */
 static int idemi_check_slot(const idem_table *t, unsigned slot)
@@ -6058,28 +6063,28 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     uint32_t expiry;
 
     if (!status || (s->state & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
-        return 6;
+        return IDEMI_BROKEN_K1;
     if (s->scope_len + idemi_slot_key_bytes(s->key_len) >
             IDEMI_CONFIG(t)->key_max ||
         s->response_len > IDEMI_CONFIG(t)->response_max)
-        return 7;
+        return IDEMI_BROKEN_K2;
     if (!s->attempts || idemi_slot_token(s) - 1 >= t->token)
-        return 9;
+        return IDEMI_BROKEN_K4;
     if (s->state & IDEMI_ENDLESS)
         return 0;
     if (status == IDEM_IN_PROGRESS && s->time - t->clock > IDEM_LEASE_MAX &&
         t->clock - s->time > IDEM_RETENTION_MAX + IDEMI_SWEEP_MS)
-        return 3;
+        return IDEMI_BROKEN_C1;
     if (status != IDEM_IN_PROGRESS &&
         t->clock - s->time > s->retention + IDEMI_SWEEP_MS)
-        return 4;
+        return IDEMI_BROKEN_C2;
     if (idemi_slot_has_expired(t, s) &&
         t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
-        return 5;
+        return IDEMI_BROKEN_C3;
     expiry = idemi_sender_past(t, s) ? t->clock : idemi_slot_expiry(t, s);
     if (idemi_clock_rank(t->clock, t->soonest) >
         idemi_clock_rank(t->clock, expiry))
-        return 12;
+        return IDEMI_BROKEN_O3;
     return 0;
 }
 
@@ -6093,15 +6098,15 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 
     idemi_index_identify(t->config, s, idemi_slot_id(s), &id);
     if (s->hash != id.hash)
-        return 2;
+        return IDEMI_BROKEN_T2;
     while ((other = idemi_index_slot(t, at)) != slot) {
         if (other == IDEMI_NONE || ++past == idemi_index_size(t))
-            return 2;
+            return IDEMI_BROKEN_T2;
         at = idemi_index_next(t, at);
     }
     if (!idemi_index_is(t, at, slot, s->hash) ||
         idemi_index_past(t, at, slot) != past)
-        return 2;
+        return IDEMI_BROKEN_T2;
     return 0;
 }
 
@@ -6113,8 +6118,10 @@ static int idemi_check_journal(const idem_table *t)
 
     while (item-- > 0)
         if (needs[item] < j->tail)
-            return 15;
-    return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 16 : 0;
+            return IDEMI_BROKEN_R6;
+    return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j)
+               ? IDEMI_BROKEN_RING
+               : 0;
 }
 
 /* Counts of idem_check */
@@ -6158,14 +6165,14 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
         slot = t->links[slot].newer;
         // A slot that links back to its predecessor cannot come twice.
         if (slot > ends || t->links[slot].older != older)
-            return 10;
+            return IDEMI_BROKEN_O1;
         tally->listed++;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
-            return 10;
+            return IDEMI_BROKEN_O1;
         age = t->clock - s->time;
     }
-    return t->links[ends].older == slot ? 0 : 10;
+    return t->links[ends].older == slot ? 0 : IDEMI_BROKEN_O1;
 }
 
 static int idemi_check_free(const idem_table *t, idemi_tally *tally)
@@ -6175,20 +6182,42 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
     for (; slot != IDEMI_CAPACITY(t); slot = t->links[slot].newer)
         if (slot > IDEMI_CAPACITY(t) || idemi_slot_at(t, slot)->state ||
             ++tally->listed > IDEMI_CAPACITY(t))
-            return 11;
-    return tally->listed + tally->in_progress == IDEMI_CAPACITY(t) ? 0 : 11;
+            return IDEMI_BROKEN_O2;
+    return tally->listed + tally->in_progress == IDEMI_CAPACITY(t)
+               ? 0
+               : IDEMI_BROKEN_O2;
+}
+
+static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
+{
+    uint32_t counted = 0;
+    unsigned sender;
+
+    for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
+        idem_sender *a = idemi_sender_at(t, sender);
+        uint64_t name = idemi_basics_join(a->name);
+        counted += a->live;
+        if (name && idemi_sender_known(t, name) != a)
+            return IDEMI_BROKEN_N2;
+        // After a failed sync nothing is relocated any more.
+        if (IDEMI_JOURNAL(t) && !t->journal->broken && !a->unsaved &&
+            idemi_basics_join(a->floor) &&
+            idemi_storage_needs(t)[idemi_sender_item(t, a)] == IDEMI_NOWHERE)
+            return IDEMI_BROKEN_N1;
+    }
+    return IDEMI_SENDERS(t) && counted != tally->counted ? IDEMI_BROKEN_N3 : 0;
 }
 
 static int idemi_check_all(const idem_table *t)
 {
     idemi_tally tally = { 0, 0, 0, 0, 0 };
-    uint32_t words = 0, live = 0;
+    uint32_t words = 0;
     unsigned at;
     int broken;
 
     if (IDEMI_CAPACITY(t) != IDEMI_CONFIG(t)->capacity ||
         t->state_len > IDEMI_CONFIG(t)->state_max)
-        return 13;
+        return IDEMI_BROKEN_SIZES;
     broken = idemi_check_slots(t, &tally);
     if (!broken)
         broken = idemi_check_order(t, &tally);
@@ -6197,14 +6226,12 @@ static int idemi_check_all(const idem_table *t)
     for (at = 0; at < idemi_index_size(t); at++)
         words += t->index[at].slot != 0;
     if (words != tally.used)
-        return 1;
+        return IDEMI_BROKEN_T1;
     if (tally.used != t->used || tally.pending != t->pending)
-        return 8;
-    for (at = 1; at <= IDEMI_SENDERS(t); at++)
-        live += idemi_sender_at(t, at)->live;
-    if (IDEMI_SENDERS(t) && live != tally.counted)
-        return 14;
-    broken = IDEMI_JOURNAL(t) ? idemi_check_journal(t) : 0;
+        return IDEMI_BROKEN_K3;
+    broken = idemi_check_senders(t, &tally);
+    if (!broken && IDEMI_JOURNAL(t))
+        broken = idemi_check_journal(t);
     return broken ? broken : idemi_check_free(t, &tally);
 }
 

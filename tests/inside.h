@@ -32,6 +32,16 @@ static inline void inside_move_tail(idem_table *t, uint32_t by)
     t->journal->tail += by;
 }
 
+/* No sector is needed for any sender. */
+static inline void inside_forget_floors(idem_table *t)
+{
+    uint32_t *needs = (uint32_t *)(void *)(t->journal + 1);
+    uint32_t n;
+
+    for (n = 0; n < t->config->senders; n++)
+        needs[t->capacity + 1 + n] = UINT32_MAX;
+}
+
 /* The number of dead sectors, which no call returns. */
 static inline uint32_t inside_dead(const idem_table *t)
 {

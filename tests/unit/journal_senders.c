@@ -208,6 +208,17 @@ static const scenario scenarios[] = {
 
 TESTS(scenarios, run_scenario)
 
+/* The sectors from which it follows could be erased. */
+TEST(idem_check_finds_a_floor_without_a_sector)
+{
+    idem_table *t = device_on(&nor, "evict capacity=1 beside=10 Bi Ci Bg "
+                                    "P Bi:old")->table;
+
+    is(idem_check(t), 0);
+    inside_forget_floors(t);
+    is(idem_check(t), 18);
+}
+
 /* Calls of a torn batch; then power goes, and of what was not synced a cache
    has lost some. */
 static void lose_some(const char *line, uint32_t variant)
