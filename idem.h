@@ -1463,7 +1463,7 @@ IDEM_API const char *idem_text(int result);
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that >>check lists: 0, or the number of one that is
-   broken.  Takes capacity x the length of a lookup; without the lock.
+   broken.  Takes (capacity + senders) x the length of a lookup; no lock.
    For tests, and for firmware that distrusts its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
