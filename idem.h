@@ -2937,9 +2937,10 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
-   whole header of another journal: "idem", and version 1, or a sum that is
-   right.  It may begin at any offset there, and end in the next sector.  One at
-   offset 0 that fulfils 1 and 2 of a valid header is not of another journal.
+   whole header of another journal: "idem", and version 1; or a sum that is
+   right, and a check that is not erased.  It may begin at any offset there, and
+   end in the next sector.  One at offset 0 that fulfils 1 and 2 of a valid
+   header is not of another journal.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -3958,12 +3959,17 @@ static uint32_t idemi_header_sum(const unsigned char *p)
 }
 
 /* True of a header of any journal that is not torn, and of one of version 1,
-   which has no sum. */
+   which has no sum.  One in 65,536 torn ones has a right sum, but its check is
+   still erased. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
+    uint32_t erased = p[11] * UINT32_C(0x01010101);
+
     return idemi_basics_load32(p) == IDEMI_MAGIC &&
-           (p[4] == 1 || idemi_header_sum(p) ==
-                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
+           (p[4] == 1 ||
+            (idemi_header_sum(p) ==
+                 idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16 &&
+             idemi_basics_load32(p + IDEMI_HEADER - 4) != erased));
 }
 
 /* ---------------------------------------------------------------------------

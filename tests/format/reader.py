@@ -639,7 +639,8 @@ def has_other_header(device, n):
         pairs = sum(int.from_bytes(header[i:i + 2], "little")
                     for i in range(0, HEADER, 2) if i != 14)
         whole = header[4] == 1 or \
-            pairs & 0xffff == int.from_bytes(header[14:16], "little")
+            (pairs & 0xffff == int.from_bytes(header[14:16], "little") and
+             header[52:] != header[11:12] * 4)
         if header[:4] == b"idem" and whole and \
                 (at or not repaired_header(device, header)):
             return True
