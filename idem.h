@@ -6074,7 +6074,10 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
             IDEMI_CONFIG(t)->key_max ||
         s->response_len > IDEMI_CONFIG(t)->response_max)
         return IDEMI_BROKEN_K2;
-    if (!s->attempts || idemi_slot_token(s) - 1 >= t->token)
+    // At the end of tokens none is granted any more, and t->token wraps.
+    if (!s->attempts || (idemi_slot_token(s) - 1 >= t->token &&
+                         !(IDEMI_JOURNAL(t) && t->journal->sequence >=
+                               idemi_journal_sequence_end(t->journal))))
         return IDEMI_BROKEN_K4;
     if (s->state & IDEMI_ENDLESS)
         return 0;

@@ -167,6 +167,7 @@ TEST(s1_no_boot_starts_tokens_again)
     inside_start_far(device_on(&roomy, "size=131072")->table,
                      (uint32_t)end - LAST - 20);
     the.runs_out = 1;
+    run("B1 C1");
     for (unsigned boot = 0; boot < 2 * LAST; boot++) {
         int result = answer('B', 0);
         if (result == IDEM_E_SPACE)
@@ -176,7 +177,7 @@ TEST(s1_no_boot_starts_tokens_again)
             run("R0");
             granted++;
         }
-        run("P");
+        run("P B1:replay");
     }
 }
 
