@@ -913,20 +913,21 @@ typedef struct idem_journal {
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_room;         /* keys that can be relocated into a head */
     uint32_t sector_size;
-    uint32_t uncertain;         /* logical ms until which unknown keys may be
-                                   lost ones; none are if that is reached */
     uint32_t last_item;         /* of the newest record (slot, state, sender):
                                    rewritten in a boot's first rotation */
+    uint32_t tail;              /* oldest live sector */
+    uint32_t damaged;           /* newest sector in which something is lost */
+                                /* The words of the next header, in its order */
+    uint32_t sequence;          /* of the newest sector begun, head or not */
+    uint32_t next_tail;         /* the tail once that counts */
     uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end */
-    uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t at;                /* where its next record goes; sector_size if
-                                   it takes no more */
+    uint32_t at;                /* where the next record of the newest sector
+                                   goes; sector_size if it takes no more */
     uint32_t last_time;         /* logical ms, of the newest record; of the
                                    opening if there is none */
-    uint32_t tail;              /* oldest live sector, */
-    uint32_t next_tail;         /* and once the newest sector counts */
-    uint32_t damaged;           /* newest sector in which something is lost */
+    uint32_t uncertain;         /* logical ms until which unknown keys may be
+                                   lost ones; none are if that is reached */
     idem_defaults defaults;
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t records_at;        /* where a sector's records begin */
@@ -3735,8 +3736,8 @@ typedef struct idemi_header {
     uint32_t sequence;
     uint32_t tail;
     uint32_t previous;
-    uint32_t previous_end;      /* and IDEMI_FIRST */
-    uint32_t relocated_end;     /* and IDEMI_BATCHED */
+    uint32_t previous_end;      /* read: and IDEMI_FIRST */
+    uint32_t relocated_end;     /* read: and IDEMI_BATCHED */
     uint32_t time;
     uint32_t uncertain;
     idem_defaults defaults;
@@ -3745,13 +3746,21 @@ typedef struct idemi_header {
 #define IDEMI_HEADER_SAME 16u
 /* 3 is not used: torn, where an erased byte is 0, it may read as 1. */
 #define IDEMI_FORMAT_NUMBER 4u
-#define IDEMI_FIRST       0x1000000u
-#define IDEMI_BATCHED     0x1000000u
-#define IDEMI_OFFSET      0x0FFFFFFu    /* the rest of these words */
 #define IDEMI_SUM_AT      14u
+#define IDEMI_FIRST_AT    31u
+#define IDEMI_FIRST       0x1000000u    /* that byte, in its word */
+#define IDEMI_BATCHED_AT  35u
+#define IDEMI_BATCHED     0x1000000u
+#define IDEMI_TIME_AT     36u
+#define IDEMI_UNCERTAIN_AT 40u
+#define IDEMI_OFFSET      0x0FFFFFFu    /* the rest of these words */
 
 IDEMI_ASSUME(a_header_is_its_words,
              IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
+IDEMI_ASSUME(a_journal_has_the_words_of_a_header,
+             offsetof(idem_journal, defaults) -
+                     offsetof(idem_journal, sequence) ==
+                 offsetof(idemi_header, defaults));
 IDEMI_ASSUME(a_buffer_takes_a_header,
              IDEMI_ROUND4(IDEMI_RECORD_MAX(1, 0, 0, 1)) >= IDEMI_FRONT(1));
 
@@ -3934,7 +3943,7 @@ static uint32_t idemi_header_layout(const idem_config *config)
 
 /* Encodes or decodes the words of a header. */
 IDEMI_APART
-static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
+static void idemi_header_codec(unsigned char *bytes, uint32_t *words,
                                int writing)
 {
     idemi_cursor p;
@@ -3942,7 +3951,7 @@ static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
     p.at = bytes + IDEMI_HEADER_SAME;
     p.end = bytes + IDEMI_HEADER;
     p.writing = (uint8_t)writing;
-    idemi_cursor_words(&p, &h->sequence, sizeof *h / 4);
+    idemi_cursor_words(&p, words, sizeof(idemi_header) / 4);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: right in a header with
@@ -4043,7 +4052,7 @@ static const idemi_header *idemi_reading_header(idem_table *t,
                        IDEMI_HEADER);
     if (!idemi_reading_is_header(t->config, t->journal->layout, t->buffer))
         return NULL;
-    idemi_header_codec(t->buffer, h, 0);
+    idemi_header_codec(t->buffer, &h->sequence, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
@@ -4302,16 +4311,6 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Finds the head, and the newest sector that was begun. */
-static void idemi_reading_head(idem_table *t)
-{
-    idem_journal *j = t->journal;
-
-    j->sequence = idemi_reading_headers(t);
-    j->tail = j->sequence + 1;
-    (void)idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j));
-}
-
 /* True if the storage was not ready when the head was searched for: the newest
    header is another one now, or a newer sector counts, by 2, as a commit record
    alone may be torn and unstable. */
@@ -4442,14 +4441,9 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     if (!(flags & IDEMI_RELOCATED))
         j->last_time = t->clock;
     // A claim that is granted takes its slot later.
-    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
-        needs[item] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
-    // Without a floor the sender is forgotten: no sector is needed.
-    if (item > IDEMI_CAPACITY(t))
-        needs[item] = idemi_basics_join(
-                          idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor)
-                          ? j->sequence
-                          : IDEMI_NOWHERE;
+    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY ||
+        item > IDEMI_CAPACITY(t))
+        needs[item] = j->sequence;
     if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
         j->unsynced |= 2;
@@ -4582,21 +4576,16 @@ static int idemi_journal_write_header(idem_table *t)
     idem_journal *j = t->journal;
     unsigned char *p = t->buffer;
     int result = idemi_storage_sync(t);
-    idemi_header h;
 
     if (result < 0)
         return result;
-    h.sequence = j->sequence;
-    h.tail = j->next_tail;
-    h.previous = j->head;
-    h.previous_end = j->end | (j->rotated ? 0 : IDEMI_FIRST);
-    h.relocated_end =
-        j->at | (IDEMI_CONFIG(t)->durability == IDEM_BATCH ? IDEMI_BATCHED : 0);
-    h.time = j->last_time;
-    h.uncertain = idemi_journal_is_uncertain(t) ? j->uncertain : h.time;
-    h.defaults = j->defaults;
     idemi_header_begin(m, p);
-    idemi_header_codec(p, &h, 1);
+    idemi_header_codec(p, &j->sequence, 1);
+    p[IDEMI_FIRST_AT] = !j->rotated;
+    p[IDEMI_BATCHED_AT] = IDEMI_CONFIG(t)->durability == IDEM_BATCH;
+    // Longer ago it could leave the window before the next boot sweeps.
+    if (!idemi_journal_is_uncertain(t))
+        IDEM_MEMCPY(p + IDEMI_UNCERTAIN_AT, p + IDEMI_TIME_AT, 4);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
                          idemi_storage_check(t->config, 0, j->layout, p,
                                              IDEMI_HEADER - 4));
@@ -5318,8 +5307,9 @@ static int idemi_opening_journal(idem_table *t)
     idem_journal *j = t->journal;
 
     j->last_item = IDEMI_NONE;
-    idemi_reading_head(t);
-    if (j->head)
+    j->sequence = idemi_reading_headers(t);
+    j->tail = j->sequence + 1;
+    if (idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
     if (idemi_reading_changed(t))
         return IDEM_E_STORAGE;
@@ -5671,10 +5661,11 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
     idem_sender *a = idemi_sender_known(t, name);
-    int result = idemi_command_ask_keys(t, name);
+    int result;
 
     if (!a)
         return IDEM_E_NOT_FOUND;
+    result = idemi_command_ask_keys(t, name);
     if (idemi_basics_join(a->floor) && result < 0)
         result = IDEM_OK;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
@@ -5932,17 +5923,6 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     }
     s->response_len = (uint16_t)out->response_len;
     idemi_keys_finish(t, slot, state, 0, idemi_order_newest(t));
-    return IDEM_OK;
-}
-
-static int idemi_command_renew(idem_table *t, const idem_claim *claim,
-                               uint32_t lease_ms)
-{
-    idem_slot *s = idemi_command_current(t, claim);
-
-    if (!s)
-        return IDEM_E_FENCED;
-    idemi_keys_lease(t, s, lease_ms);
     return IDEM_OK;
 }
 
@@ -6322,9 +6302,8 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
 
     if (!idemi_public_is_open(t) || !rq ||
         !idemi_public_bytes(rq->key, rq->key_len) ||
-        !idemi_public_bytes(rq->scope, rq->scope_len))
-        return IDEMI_REFUSED();
-    if (rq->sequence && rq->key_len)
+        !idemi_public_bytes(rq->scope, rq->scope_len) ||
+        (rq->sequence && rq->key_len))
         return IDEMI_REFUSED();
     // These are mistakes of the sender, not of the caller.
     if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
@@ -6634,11 +6613,15 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 {
     int result = idemi_public_enter_at(
         table, claim && idemi_public_lease(lease_ms), now_ms);
+    idem_slot *s;
 
     if (result < 0)
         return result;
-    return idemi_public_leave(table,
-                              idemi_command_renew(table, claim, lease_ms));
+    s = idemi_command_current(table, claim);
+    if (!s)
+        return idemi_public_leave(table, IDEM_E_FENCED);
+    idemi_keys_lease(table, s, lease_ms);
+    return idemi_public_leave(table, IDEM_OK);
 }
 
 /* Sets the reply to an outcome that was stored just now, as a replay would. */
