@@ -3069,8 +3069,6 @@ static int idemi_storage_fill(idem_table *t)
     int result = IDEM_OK;
 
     for (at = 0; result == IDEM_OK && at < IDEMI_SECTOR_SIZE(j); at += len) {
-        if (at > 0)
-            len = IDEMI_RECORD_LIMIT(j);
         if (len > IDEMI_SECTOR_SIZE(j) - at)
             len = IDEMI_SECTOR_SIZE(j) - at;
         IDEM_MEMSET(t->buffer, (int)m->erased, (size_t)len);
@@ -4202,6 +4200,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_reading_begin(t, &found);
+    relocated_end &= IDEMI_OFFSET;
     if (relocated_end > IDEMI_SECTOR_SIZE(j))
         relocated_end = IDEMI_SECTOR_SIZE(j);
     while (at < relocated_end &&
@@ -4269,7 +4268,7 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
         const idemi_header *h = idemi_reading_header(t, sequence);
         if (h && h->sequence == sequence &&
             idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                     h->relocated_end & IDEMI_OFFSET, 1))
+                                     h->relocated_end, 1))
             return 1;
     }
     return 0;
@@ -4293,8 +4292,8 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
         tail = h->tail;
         named = h->previous;
         j->defaults = h->defaults;
-        if (idemi_reading_has_record(t, sequence, records,
-                                     h->relocated_end & IDEMI_OFFSET, 1)) {
+        if (idemi_reading_has_record(t, sequence, records, h->relocated_end,
+                                     1)) {
             // It was begun in vain, and its erase was interrupted: it read as
             // erased to the boot that used the sectors before it (D10).
             if (idemi_reading_is_stale(t, named, sequence)) {
@@ -4395,7 +4394,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                          (j->unsynced ? 0 : IDEMI_SYNCED));
     r.time = flags & IDEMI_RELOCATED ? 0 : t->clock - j->last_time;
     r.age = 0;
-    if (flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
+    if (flags & IDEMI_IN_FULL && flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
         r.age = j->last_time + r.time - s->time;
         if (r.age > s->retention)
             r.age = s->retention;       // expired; for how long is no matter
@@ -4428,12 +4427,12 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                uint32_t len)
 {
     idem_journal *j = t->journal;
-    const idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
     uint32_t *needs = idemi_storage_needs(t);
     int result;
 
     flags |= t->buffer[0];      // with those that it was composed with in full
-    idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
+    idemi_journal_sign(t, len, idemi_record_is_bound(flags)
+                                   ? idemi_slot_at(t, item)->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
         return result;
@@ -4825,14 +4824,13 @@ static int idemi_journal_admit(idem_table *t)
 /* Writes the outcome of a slot's claim; with its key if the claim was not
    written, or if there is state: they must be in one record.  An earlier state
    is made durable first: a torn batch may lose that and keep this one, which is
-   made of it.  The slot has the outcome's time and length meanwhile; after a
-   failure its own again. */
+   made of it.  The slot has the outcome's length meanwhile; after a failure its
+   own again. */
 IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t lease_end = s->time;
     uint16_t reserved = s->response_len;
     int result;
 
@@ -4843,13 +4841,10 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
         if (t->journal->unsynced & 2 && idemi_storage_sync(t) < 0)
             return IDEM_E_STORAGE;
     }
-    s->time = t->clock;
     s->response_len = (uint16_t)out->response_len;
     result = idemi_journal_append(t, slot, state, out);
-    if (result < 0) {
-        s->time = lease_end;
+    if (result < 0)
         s->response_len = reserved;
-    }
     return result;
 }
 
@@ -4878,20 +4873,19 @@ static int idemi_journal_maintain(idem_table *t)
 
     if (j->broken || !j->rotated || j->prepared)
         return IDEM_OK;
-    if (j->erase != IDEMI_ERASED && idemi_journal_dead(t)) {
+    j->prepared = 1;            // unless there may be another step
+    if (j->erase != IDEMI_ERASED && idemi_journal_dead(t))
         result = idemi_storage_erase(t, 0);
-        if (result == IDEM_OK || result == IDEM_MORE)
-            return IDEM_MORE;
-        j->prepared = 1;
-        return result;
+    else {
+        result = idemi_journal_relocate(t, 0);
+        if (result == IDEM_OK)
+            return result;
+        result = idemi_journal_settle(t, result);
     }
-    result = idemi_journal_relocate(t, 0);
-    if (result == IDEM_OK) {
-        j->prepared = 1;
+    if (result < 0)
         return result;
-    }
-    result = idemi_journal_settle(t, result);
-    return result < 0 ? result : IDEM_MORE;
+    j->prepared = 0;
+    return IDEM_MORE;
 }
 
 /* ---------------------------------------------------------------------------
@@ -4908,12 +4902,11 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
     t->journal->damaged = sequence;
 }
 
-/* Moves the clock to the time of a record or header, unless that is in the past
-   or impossibly far ahead.  After a loss no key ages: the lost records may have
-   recorded that time. */
-static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
+/* Moves the clock to the time of a record or header, `ms` later, unless that is
+   in the past or impossibly far ahead.  After a loss no key ages: the lost
+   records may have recorded that time. */
+static void idemi_opening_time(idem_table *t, uint32_t ms, int after_loss)
 {
-    uint32_t ms = time - t->clock;
     unsigned slot = IDEMI_CAPACITY(t);
 
     t->journal->last_time = t->clock;
@@ -5146,7 +5139,7 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_lost(t, sequence);
             gap = 0;
         }
-        idemi_opening_time(t, t->clock + r->time, 0);
+        idemi_opening_time(t, r->time, 0);
         if (!r->fits && !r->orphan)
             idemi_opening_lost(t, sequence);
         of = IDEMI_NONE;
@@ -5230,7 +5223,7 @@ static void idemi_opening_sectors(idem_table *t)
         named = sequence;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
-        idemi_opening_time(t, scan.h.time, after_loss);
+        idemi_opening_time(t, scan.h.time - t->clock, after_loss);
         if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
         idemi_opening_sector(t, &scan);
