@@ -2622,18 +2622,11 @@ static unsigned idemi_order_newest(const idem_table *t)
     return t->links[IDEMI_CAPACITY(t)].older;
 }
 
-/* Inserts a finished slot into the order by its age; searches both ways from
-   `older`. */
-static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
-                               unsigned older)
+/* Inserts a finished slot into the order, after `older`. */
+static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
 {
-    unsigned ends = IDEMI_CAPACITY(t), newer;
+    unsigned newer = t->links[older].newer;
 
-    while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
-        older = t->links[older].older;
-    while ((newer = t->links[older].newer) != ends &&
-           t->clock - idemi_slot_at(t, newer)->time >= age)
-        older = newer;
     t->links[slot].older = (idem_number)older;
     t->links[slot].newer = (idem_number)newer;
     t->links[older].newer = (idem_number)slot;
@@ -3538,9 +3531,9 @@ IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
 }
 
 /* Turns a claim into an outcome with status and flags of `state`, completed
-   `age` ms ago, probably about when `beside` was. */
+   `age` ms ago, after that of `older`. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
-                              uint32_t age, unsigned beside)
+                              uint32_t age, unsigned older)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -3548,7 +3541,7 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
     s->state = (uint8_t)((state & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
                          (s->state & IDEMI_UNCOUNTED));
     t->pending += (state & IDEMI_UNDELIVERED) != 0;
-    idemi_order_insert(t, slot, age, beside);
+    idemi_order_insert(t, slot, older);
     idemi_order_expect(t, s);
 }
 
@@ -3665,8 +3658,6 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     uint32_t passed = now_ms - t->tick;
     uint32_t again = t->counted - t->tick;
 
-    if (passed == 0)
-        return;
     if (passed >= UINT32_C(0x80000000)) {
         t->stats.backwards++;
         if (0 - passed > IDEMI_JITTER_MS)
@@ -4054,6 +4045,15 @@ static const idemi_header *idemi_reading_header(idem_table *t,
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
+/* The same, but only of that sequence. */
+static const idemi_header *idemi_reading_header_of(idem_table *t,
+                                                   uint32_t sequence)
+{
+    const idemi_header *h = idemi_reading_header(t, sequence);
+
+    return h && h->sequence == sequence ? h : NULL;
+}
+
 /* Bytes of the longest record, a multiple of 4 as a header has it */
 static uint32_t idemi_reading_longest(const idem_journal *j)
 {
@@ -4265,8 +4265,8 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
                                   uint32_t sequence)
 {
     while (--sequence > named) {
-        const idemi_header *h = idemi_reading_header(t, sequence);
-        if (h && h->sequence == sequence &&
+        const idemi_header *h = idemi_reading_header_of(t, sequence);
+        if (h &&
             idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
                                      h->relocated_end, 1))
             return 1;
@@ -4285,9 +4285,9 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
 
     for (; left > 0 && sequence > j->head; left--, sequence--) {
-        const idemi_header *h = idemi_reading_header(t, sequence);
+        const idemi_header *h = idemi_reading_header_of(t, sequence);
         uint32_t tail;
-        if (!h || h->sequence != sequence)
+        if (!h)
             continue;
         tail = h->tail;
         named = h->previous;
@@ -5010,17 +5010,22 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
     return own;
 }
 
-/* An outcome that was probably completed at about the same time as the one that
-   is read now: that of the record before.  So the search for the position of a
-   relocated outcome is short. */
-static unsigned idemi_opening_beside(const idem_table *t)
+/* The outcome after which one of an age was completed; or `capacity`.  That of
+   the record before was probably completed at about the same time: so the
+   search for the position of a relocated outcome is short. */
+static unsigned idemi_opening_older(const idem_table *t, uint32_t age)
 {
-    uint32_t slot = t->journal->last_item;
+    unsigned ends = IDEMI_CAPACITY(t), newer;
+    unsigned older = (unsigned)t->journal->last_item;
 
-    return slot < IDEMI_CAPACITY(t) &&
-                   idemi_slot_at(t, (unsigned)slot)->state & IDEMI_FINISHED
-               ? (unsigned)slot
-               : idemi_order_newest(t);
+    if (older >= ends || !(idemi_slot_at(t, older)->state & IDEMI_FINISHED))
+        older = idemi_order_newest(t);
+    while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
+        older = t->links[older].older;
+    while ((newer = t->links[older].newer) != ends &&
+           t->clock - idemi_slot_at(t, newer)->time >= age)
+        older = newer;
+    return older;
 }
 
 /* Applies a record in a sector to the table; returns its item, or
@@ -5053,7 +5058,8 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         s->response_len = r->of.s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_beside(t));
+        idemi_keys_finish(t, slot, r->flags, r->age,
+                          idemi_opening_older(t, r->age));
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_leave(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
@@ -5172,8 +5178,8 @@ static const idemi_header *idemi_opening_next_header(idem_table *t,
                                                      uint32_t sequence)
 {
     for (; sequence <= t->journal->head; sequence++) {
-        const idemi_header *h = idemi_reading_header(t, sequence);
-        if (h && h->sequence == sequence)
+        const idemi_header *h = idemi_reading_header_of(t, sequence);
+        if (h)
             return h;
     }
     return NULL;
