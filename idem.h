@@ -2240,7 +2240,6 @@ static uint32_t idemi_default(uint32_t asked, uint32_t configured,
     return configured ? configured : otherwise;
 }
 
-IDEMI_APART
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 {
     return idemi_default(asked_ms, IDEMI_CONFIG(t)->retention_ms,
