@@ -2061,7 +2061,6 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
     return idemi_hash_final(&state->state);
 }
 
-/* The strong hash of bytes. */
 IDEMI_APART
 static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
                                   size_t len)
@@ -2397,7 +2396,6 @@ static idem_number idemi_index_hash(uint32_t hash)
     return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
-/* Sets the hash of a scope and key. */
 static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 {
     id->hash = idemi_index_hash(
@@ -2432,7 +2430,6 @@ static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 #endif
 }
 
-/* Prefetches the home of a hash. */
 static void idemi_index_prefetch(const idem_table *t, idem_number hash)
 {
     IDEMI_PREFETCH(&t->index[idemi_index_home(t, hash)]);
@@ -2584,7 +2581,6 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
    O3  No slot expires before t->soonest.
    ------------------------------------------------------------------------ */
 
-/* Removes a slot from the order. */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     const idem_link *link = &t->links[slot];
@@ -2595,7 +2591,6 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
         t->passed = link->older;
 }
 
-/* Adds a slot to the free list. */
 static void idemi_order_add_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
@@ -3171,7 +3166,6 @@ static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
     return (idem_sender *)(void *)t->slots - sender;
 }
 
-/* The item of an entry */
 IDEMI_APART
 static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
 {
@@ -3256,7 +3250,6 @@ static int idemi_sender_may_enter(const idem_table *t, uint64_t name)
                  !idemi_basics_join(a->floor));
 }
 
-/* The name of a scope. */
 static uint64_t idemi_sender_name(const idem_table *t,
                                   const unsigned char *scope, size_t scope_len)
 {
@@ -3298,7 +3291,6 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     return a;
 }
 
-/* The name of a slot's sender */
 static uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
 {
     return idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
@@ -3840,7 +3832,6 @@ static idem_token idemi_record_token(const idem_table *t, uint32_t sequence,
     return (idem_token)sequence * IDEMI_SECTOR_SIZE(t->journal) + offset;
 }
 
-/* True if a record has a sender entry. */
 static int idemi_record_has_sender(unsigned flags)
 {
     return IDEMI_EVER_SENDERS &&
@@ -3929,7 +3920,6 @@ static uint32_t idemi_header_layout(const idem_config *config)
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
-/* Encodes or decodes the words of a header. */
 IDEMI_APART
 static void idemi_header_codec(unsigned char *bytes, uint32_t *words,
                                int writing)
@@ -4173,7 +4163,6 @@ typedef struct idemi_found {
     } data;
 } idemi_found;
 
-/* Prepares for reading the records of a sector. */
 static void idemi_reading_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
@@ -4332,7 +4321,6 @@ static int idemi_reading_changed(idem_table *t)
        is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
 
-/* The last item */
 static idemi_item idemi_journal_last(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
@@ -4457,7 +4445,6 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
                                idemi_journal_compose(t, item, flags, more));
 }
 
-/* True if the head has that many bytes left. */
 static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
 {
     return j->at + bytes <= IDEMI_SECTOR_SIZE(j);
@@ -4566,7 +4553,6 @@ static int idemi_journal_is_uncertain(const idem_table *t)
     return !idemi_clock_reached(t->clock, t->journal->uncertain);
 }
 
-/* Writes the header of the newest sector. */
 IDEMI_APART
 static int idemi_journal_write_header(idem_table *t)
 {
@@ -4894,7 +4880,6 @@ static int idemi_journal_maintain(idem_table *t)
    The order, and the loss rules D1 to D10, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
-/* Counts a loss. */
 static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -5538,7 +5523,6 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
     return NULL;
 }
 
-/* Sets *claim to the one of a slot. */
 static void idemi_command_set_claim(const idem_table *t, unsigned slot,
                                     idem_claim *claim)
 {
@@ -5847,7 +5831,6 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                              : result;
 }
 
-/* True if a begin with this answer grants a claim. */
 static int idemi_command_grants(int answer)
 {
     return answer >= IDEM_EXECUTE && answer <= IDEM_UNCERTAIN;
