@@ -234,8 +234,7 @@
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
    a token below the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  (Without a journal tokens start at
-   1 at each boot: reset the driver too.  With one they count bytes written.)
+   suspended, overtaken, and wakes up late.  (Without a journal: in one boot.)
 
    >>full      all keys are in use, and none has expired
 
@@ -248,8 +247,9 @@
    config.quota, with config.senders, limits the keys of a scope: its commands
    in one retention.  Then a new key is IDEM_E_FULL, or evicts the scope's own.
 
-   A request may have an age: age_ms, since the sender first sent it.  Then an
-   unknown key is IDEM_TOO_OLD, if its age is at least
+   A request may have an age: age_ms, from the first send to this call.  Add the
+   longest time in the link, and round up: one that is too small may be executed
+   twice.  Then an unknown key is IDEM_TOO_OLD, if its age is at least
      - the retention;
      - the time since an evicted outcome was completed (idem_horizon);
      - the time since the opening, without a journal or with IDEM_EVICT_OLDEST.
@@ -729,7 +729,8 @@ typedef struct idem_request {
     uint16_t    response_size;  /* bytes to reserve; 0: response_max */
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
     uint32_t    retention_ms;   /* 0: the default */
-    uint32_t    age_ms;         /* since the sender first sent it; 0: unknown */
+    uint32_t    age_ms;         /* since the first send, not less (>>full); 0:
+                                   unknown */
     void       *buffer;         /* where a stored response is copied; may be */
     size_t      buffer_size;    /* NULL; bytes there */
 } idem_request;

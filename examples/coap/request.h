@@ -40,8 +40,12 @@ static inline void command_read_scope(command *c,
     c->request.scope_len = len;
 }
 
-/* "age=SECONDS": how long ago the sender first sent it.  0: it is something
-   else. */
+/* How long a message may be on its way: MAX_LATENCY of RFC 7252 */
+#define LATENCY_S 100u
+
+/* "age=SECONDS": when it was sent, how long ago it was first sent.  An age must
+   not be too small: so it is rounded up, and the message may have been on its
+   way.  0: it is something else. */
 static inline int command_read_query(command *c, const uint8_t *text,
                                      size_t len)
 {
@@ -55,6 +59,7 @@ static inline int command_read_query(command *c, const uint8_t *text,
             return 0;
         s = s * 10 + (uint32_t)(text[i] - '0');
     }
+    s += 1 + LATENCY_S;
     c->request.age_ms = s > IDEM_RETENTION_MAX / 1000 ? IDEM_RETENTION_MAX
                                                       : s * 1000;
     return 1;
