@@ -450,12 +450,15 @@ TEST(l2_no_outage_is_the_end_of_a_ring)
             outage(before, commands);
 }
 
-/* In the middle some erases work once more, and with them a head. */
+/* In the middle some erases work once more, and with them a head.  The oldest
+   sector has more claims than a head has room for with their outcomes. */
 TEST(l2_no_head_in_an_outage_is_the_last_one)
 {
     for (unsigned commands = 4; commands < 10; commands++)
         for (unsigned erases = 1; erases < 4; erases++) {
-            device_on(&nor, "Aa Ab Ac Ad Ae Af Ag");
+            device_on(&nor, "capacity=16 lease=4294967295 Ba Bb Bc Bd Be Bf Bg "
+                            "Bh Bi Bj Bk Bl Bm Bn Bo Ca,len=24 Cb,len=24 "
+                            "Cg,len=24 Ch,len=24");
             run_of("fail@,how=1,forever", FLASH_PROG);
             run_of("fail@,how=1,forever", FLASH_ERASE);
             for (unsigned n = 0; n < commands; n++)
