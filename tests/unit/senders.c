@@ -261,6 +261,7 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
 {
     static const struct { unsigned a, b, c; } days[] = {
         { 0, 31, 20 }, { 0, 1, 49 }, { 3, 49, 1 }, { 1, 60, 60 }, { 0, 90, 40 },
+        { 0, 160, 45 },
     };
 
     for (size_t i = 0; i < COUNT(days); i++) {
