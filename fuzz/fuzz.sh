@@ -8,13 +8,14 @@
 #     template    what users start from; a bug that is injected in it is found
 #     lives       no fuzzer: calls by chance, with both kinds of an index, and
 #                 images by chance.  SEEDS: how many, FIRST: the first of them
-# Each starts from its inputs in fuzz/seeds.txt, or some by chance, first under the address and
-# undefined behaviour sanitizers, then once with the memory sanitizer, and grows
-# a corpus of its own in build/fuzz/found, which the next run goes on with.
+# Each starts from its inputs in fuzz/seeds.txt, or some by chance, first under
+# the address and undefined behaviour sanitizers, then once with the memory
+# sanitizer and with AFL++, and grows a corpus of its own in build/fuzz/found,
+# which the next run goes on with.
 #
 #     fuzz.sh [PART...]       these; TIME=300 seconds for each, and fuzzer
-#     SHORT=1 fuzz.sh         the seeds, and some thousand executions each; not
-#                             the injected bug, AFL++ with `calls` alone
+#     SHORT=1 fuzz.sh         the seeds, and some thousand executions each, under
+#                             the first sanitizers; not the injected bug
 # SEED: what the fuzzers draw from, 1 unless it is said.
 #
 # What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
@@ -61,11 +62,11 @@ libfuzzer() {
     echo "$2: $runs executions"
 }
 
-# afl NAME HOW_MUCH...: the same with AFL++
+# afl NAME: the same with AFL++
 afl() {
     AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
         AFL_NO_AFFINITY=1 AFL_QUIET=1 \
-        afl-fuzz "$2" "$3" -s "$seed" -G 600 -t 60000 -i "$out/seeds/$1" \
+        afl-fuzz -V "$seconds" -s "$seed" -G 600 -t 60000 -i "$out/seeds/$1" \
             -o "$out/afl-$1" -- "$out/$1-afl" > "$out/log" 2>&1 || {
         tail -n 20 "$out/log"
         echo "FAILED: $1-afl"
@@ -85,25 +86,21 @@ harness() {
     seeds "$name"
     clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" \
         -o "$out/$name"
-    clang-19 $flags -fsanitize=fuzzer,memory -fno-sanitize-recover=all \
-        "fuzz/$name.c" -o "$out/$name-memory"
     if [ "${SHORT:-}" = 1 ]; then
         case $name in
         arriving | frame)   runs=100000 ;;
         *)                  runs=10000 ;;
         esac
         libfuzzer "$name" "$name" -runs=$runs
-        libfuzzer "$name" "$name-memory" -runs=$((runs / 5))
-        [ "$name" = calls ] || return 0
-        set -- -E 2000
-    else
-        libfuzzer "$name" "$name" -max_total_time="$seconds"
-        libfuzzer "$name" "$name-memory" -max_total_time=$((seconds / 5))
-        set -- -V "$seconds"
+        return
     fi
+    libfuzzer "$name" "$name" -max_total_time="$seconds"
+    clang-19 $flags -fsanitize=fuzzer,memory -fno-sanitize-recover=all \
+        "fuzz/$name.c" -o "$out/$name-memory"
+    libfuzzer "$name" "$name-memory" -max_total_time=$((seconds / 5))
     afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" \
         -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
-    afl "$name" "$@"
+    afl "$name"
 }
 
 # injected: the bug in template.c is found by both, and not something else
@@ -155,5 +152,5 @@ for part in ${*:-arriving frame image calls template lives}; do
     [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected
 done
 [ "${SHORT:-}" != 1 ] ||
-    echo "skipped: AFL++ but for calls; that the injected bug is found"
+    echo "skipped: AFL++, the memory sanitizer, that the injected bug is found"
 echo "fuzz: $total executions from seed $seed, nothing found"
