@@ -4428,9 +4428,14 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     if (!(flags & IDEMI_RELOCATED))
         j->last_time = t->clock;
     // A claim that is granted takes its slot later.
-    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY ||
-        item > IDEMI_CAPACITY(t))
-        needs[item] = j->sequence;
+    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
+        needs[item] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
+    // Without a floor the sender is forgotten: no sector is needed.
+    if (item > IDEMI_CAPACITY(t))
+        needs[item] = idemi_basics_join(
+                          idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor)
+                          ? j->sequence
+                          : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
         j->unsynced |= 2;
@@ -6017,8 +6022,15 @@ enum {
     IDEMI_BROKEN_N2,      IDEMI_BROKEN_N3,
     IDEMI_BROKEN_R6,
     IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
-    IDEMI_BROKEN_N1             /* a floor has no sector, and is not unsaved */
+    IDEMI_BROKEN_N1             /* a floor without a sector, not unsaved; or a
+                                   sector without a floor */
 };
+
+/* True if a sector is needed for an item. */
+static int idemi_check_needs(const idem_table *t, idemi_item item)
+{
+    return IDEMI_JOURNAL(t) && idemi_storage_needs(t)[item] != IDEMI_NOWHERE;
+}
 
 /* One slot in use, by itself. */
 static int idemi_check_slot(const idem_table *t, unsigned slot)
@@ -6109,6 +6121,8 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
+        if (!s->state && idemi_check_needs(t, slot))
+            return IDEMI_BROKEN_R6;
         if (!s->state)
             continue;
         tally->used++;
@@ -6167,13 +6181,14 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
     for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
         idem_sender *a = idemi_sender_at(t, sender);
         uint64_t name = idemi_basics_join(a->name);
+        int has_floor = idemi_basics_join(a->floor) != 0;
         counted += a->live;
         if (name && idemi_sender_known(t, name) != a)
             return IDEMI_BROKEN_N2;
         // After a failed sync nothing is relocated any more.
-        if (IDEMI_JOURNAL(t) && !t->journal->broken && !a->unsaved &&
-            idemi_basics_join(a->floor) &&
-            idemi_storage_needs(t)[idemi_sender_item(t, a)] == IDEMI_NOWHERE)
+        if (IDEMI_JOURNAL(t) && !t->journal->broken &&
+            !(has_floor && a->unsaved) &&
+            has_floor != idemi_check_needs(t, idemi_sender_item(t, a)))
             return IDEMI_BROKEN_N1;
     }
     return IDEMI_SENDERS(t) && counted != tally->counted ? IDEMI_BROKEN_N3 : 0;

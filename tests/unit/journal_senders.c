@@ -54,6 +54,10 @@ static const scenario scenarios[] = {
     { "a_number_that_is_too_old_forgets_no_sender",
       "beside=10 Ba Ca Bc,age=200000:old P Ba:replay" OVER "na:ok Ba Ca "
       "Bc,age=200000:old P Ba:replay" },
+    // The record that forgets it is rewritten after a restart, and no more: not
+    // after keys that came later.
+    { "what_comes_after_a_sender_was_forgotten_stays",
+      "beside=10 Ba Ca na:ok P Bg Cg Bi rotate9 P Bg:replay Bi:recover" },
     // Nor does the state that came with it go, when a cut interrupts another.
     { "the_state_of_a_number_that_has_left_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
