@@ -289,13 +289,13 @@
    A power cut loses nothing that was acknowledged (S2); damage can.  stats.lost
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
-   costs at most the record that it is in; in a sector's header it costs
-   nothing.  A restored backup or snapshot forgets what was executed since, and
-   tokens go back: stop the senders first.
+   costs at most its record; in a sector's header nothing.  A restored backup or
+   snapshot forgets commands, and tokens go back: stop the senders first.
 
-   Not noticed is damage to the newest record, which then looks torn
-   (half-written); to the whole newest sector, which looks unused; and to all
-   sectors of a young journal, which looks blank.
+   Not noticed is damage to the newest record, or with IDEM_BATCH to a boot's
+   last batch, which then looks torn (half-written; its time is lost, too, so
+   what follows in it expires earlier); to the whole newest sector, which looks
+   unused; and to all sectors of a young journal, which looks blank.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
