@@ -842,7 +842,7 @@ typedef struct idem_sender {
                                    of the floor's epoch up to it, which were
                                    read before, had left (R1d) */
     } until;
-    idem_number live;           /* its slots in use */
+    idem_number keys;           /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
     unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
 } idem_sender;
@@ -933,8 +933,8 @@ typedef struct idem_journal {
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t records_at;        /* where a sector's records begin */
     uint32_t record_limit;      /* bytes of any record, in whole granules */
-    uint32_t window, until;     /* opening: the part of a sector that is in the
-                                   buffer; until 0: none */
+    uint32_t window, window_end;    /* opening: the part of a sector that is
+                                   in the buffer; window_end 0: none */
 } idem_journal;
 
 /* In C++ a class that has one of these cannot be copied or moved: its pointers
@@ -956,9 +956,9 @@ typedef struct idem_table {
     uint16_t state_len;
     idem_number free;           /* first free slot; capacity: none */
     idem_number tidy;           /* slot at which idem_maintain continues */
-    idem_number passed_of;      /* item of the sender that was at its quota last
+    idem_number scanned_of;     /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
-    idem_number passed;         /* up to this outcome, none of that sender may
+    idem_number scanned;        /* up to this outcome, none of that sender may
                                    be evicted */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes; the sender entries
@@ -2588,8 +2588,8 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 
     t->links[link->older].newer = link->newer;
     t->links[link->newer].older = link->older;
-    if (t->passed == slot)
-        t->passed = link->older;
+    if (t->scanned == slot)
+        t->scanned = link->older;
 }
 
 static void idemi_order_add_free(idem_table *t, unsigned slot)
@@ -3187,7 +3187,7 @@ static unsigned idemi_sender_steps(const idem_table *t)
    must the one in the newest record, which is to be rewritten with its name. */
 static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
-    if (a->live || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
+    if (a->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
                     t->journal->last_item == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
@@ -3366,7 +3366,7 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
                                  unsigned slot)
 {
     if (!(idemi_slot_at(t, slot)->state & IDEMI_UNCOUNTED))
-        a->live--;
+        a->keys--;
 }
 
 /* Updates a sender's entry after an event of the key in a slot. */
@@ -3376,7 +3376,7 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 {
     if (event == IDEMI_KEY_ADDED) {
         a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
-        a->live++;
+        a->keys++;
     } else if (event != IDEMI_KEY_KEPT)
         idemi_sender_uncount(t, a, slot);
     if (!idemi_slot_at(t, slot)->key_len)
@@ -3447,7 +3447,7 @@ static void idemi_keys_delivered(idem_table *t, idem_slot *s)
     if (!(s->state & IDEMI_UNDELIVERED))
         return;
     s->state &= (uint8_t)~IDEMI_UNDELIVERED;
-    t->passed_of = 0;           // it may be evicted now
+    t->scanned_of = 0;          // it may be evicted now
     t->pending--;
 }
 
@@ -3608,7 +3608,7 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a)
             idemi_keys_remove(t, slot);
     if (!a)
         return;
-    a->live = 0;
+    a->keys = 0;
     idemi_sender_clear(t, a);
 }
 
@@ -3767,7 +3767,7 @@ static uint32_t idemi_cursor_byte(idemi_cursor *p, uint32_t byte)
 }
 
 /* Seven bits a byte, the lowest first, and bit 7 in all but the last */
-static uint32_t idemi_cursor_number(idemi_cursor *p, uint32_t number)
+static uint32_t idemi_cursor_varint(idemi_cursor *p, uint32_t number)
 {
     uint32_t result = 0, byte;
     unsigned shift = 0;
@@ -3790,7 +3790,7 @@ static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
     p->bit = (uint8_t)(bit << 1);
     if (p->writing && number != otherwise)
         *p->mask |= bit;
-    return (*p->mask & bit) ? idemi_cursor_number(p, number) : otherwise;
+    return (*p->mask & bit) ? idemi_cursor_varint(p, number) : otherwise;
 }
 
 /* Words of four bytes, the lowest byte first */
@@ -3853,8 +3853,8 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
     p->bit = 1;
     relocated = idemi_cursor_byte(p, relocated);
     r->flags |= (uint16_t)(relocated << 8 & IDEMI_RELOCATED);
-    r->slot = idemi_cursor_number(p, r->slot);
-    r->time = idemi_cursor_number(p, r->time);
+    r->slot = idemi_cursor_varint(p, r->slot);
+    r->time = idemi_cursor_varint(p, r->time);
     if (r->flags & IDEMI_FINISHED) {
         s->code = (int32_t)idemi_cursor_optional(p, (uint32_t)s->code, 0);
         s->response_len = (uint16_t)idemi_cursor_optional(
@@ -3867,7 +3867,7 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
             idemi_cursor_optional(p, s->retention, defaults->retention);
         s->token = idemi_cursor_optional(p, s->token, token);
         r->age = idemi_cursor_optional(p, r->age, 0);
-        s->key_len = (uint8_t)idemi_cursor_number(p, s->key_len);
+        s->key_len = (uint8_t)idemi_cursor_varint(p, s->key_len);
         idemi_cursor_words(p, s->fingerprint, 2);
         r->id.scope = idemi_cursor_bytes(p, r->id.scope, s->scope_len);
         r->id.key = idemi_cursor_bytes(p, r->id.key,
@@ -3878,7 +3878,7 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
         idemi_cursor_words(p, r->of.sender->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
-        r->state_len = (uint16_t)idemi_cursor_number(p, r->state_len);
+        r->state_len = (uint16_t)idemi_cursor_varint(p, r->state_len);
         r->state = idemi_cursor_bytes(p, r->state, r->state_len);
     }
     if (r->flags & IDEMI_FINISHED)
@@ -3985,14 +3985,14 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
     idem_journal *j = t->journal;
     uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
 
-    if (at + len <= j->until || j->until == IDEMI_SECTOR_SIZE(j))
+    if (at + len <= j->window_end || j->window_end == IDEMI_SECTOR_SIZE(j))
         return t->buffer + (at - j->window);
-    for (; from < j->until; from++)
+    for (; from < j->window_end; from++)
         t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
-    j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
+    j->window_end = at + (rest < t->buffer_size ? rest : t->buffer_size);
     idemi_reading_read(t, idemi_storage_at(t, sequence, from),
-                       t->buffer + (from - at), j->until - from);
+                       t->buffer + (from - at), j->window_end - from);
     return t->buffer;
 }
 
@@ -4093,7 +4093,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     idemi_cursor p;
 
     p.at = start;
-    p.end = t->buffer + (j->until - j->window);
+    p.end = t->buffer + (j->window_end - j->window);
     if (p.end - start < 8)
         return 0;
     p.end -= 4;
@@ -4147,8 +4147,8 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
     const unsigned char *buffer = t->buffer;
     const unsigned erased = IDEMI_CONFIG(t)->storage->erased;
 
-    if (end > j->until)
-        end = j->until;
+    if (end > j->window_end)
+        end = j->window_end;
     do
         at += granule;
     while (at < end && buffer[at - window] == erased);
@@ -4168,7 +4168,7 @@ static void idemi_reading_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
     found->r.of.s = &found->data.slot;
-    t->journal->until = 0;
+    t->journal->window_end = 0;
 }
 
 /* As an offset: only records after the commit record are looked at. */
@@ -4198,7 +4198,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
         at += len;
     if (at != relocated_end)
         at = relocated_end + IDEMI_GRANULE(j);
-    j->until = 0;               // read again: the proof must be on the storage
+    j->window_end = 0;          // read again: the proof must be on the storage
     for (; at < IDEMI_SECTOR_SIZE(j);
          at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
@@ -4314,7 +4314,7 @@ static int idemi_reading_changed(idem_table *t)
    The rules of >>recovery are kept here:
 
    R2  idemi_journal_try makes the commit record the last step.
-   R3  idemi_journal_confirm and _ready rotate first in each boot.
+   R3  idemi_journal_start and _ready rotate first in each boot.
    R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
@@ -4842,7 +4842,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 /* Before the first answer of a boot that relies on earlier records: rotates.
    The header has the end of the old head, so no later boot reads more records
    there than this one did (S10). */
-IDEMI_INTO int idemi_journal_confirm(idem_table *t)
+IDEMI_INTO int idemi_journal_start(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->rotated ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
@@ -4850,7 +4850,7 @@ IDEMI_INTO int idemi_journal_confirm(idem_table *t)
 
 /* If rotation fails: true if a slot may be trusted, as the newest record, whose
    cells may be marginal, is about another item. */
-static int idemi_journal_is_old(const idem_table *t, unsigned slot)
+static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
@@ -5235,7 +5235,7 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
 
-    j->until = 0;
+    j->window_end = 0;
     idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                        IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
@@ -5252,7 +5252,7 @@ static int idemi_opening_blank(idem_table *t)
     uint32_t sector, at;
 
     for (sector = 0; sector < IDEMI_SECTOR_COUNT(j); sector++) {
-        j->until = 0;
+        j->window_end = 0;
         for (at = 0; at < IDEMI_SECTOR_SIZE(j); at++) {
             unsigned char byte = *idemi_reading_bytes(t, sector, at, 1);
             if (sector - 1 < IDEMI_FIRST_SECTORS
@@ -5346,7 +5346,7 @@ typedef uint32_t idemi_size;
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
 /* Lays an empty table out in memory, if that is large enough and aligned. */
-static int idemi_opening_layout(idem_table *t, unsigned char *memory,
+static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                 size_t size)
 {
     const idem_config *config = IDEMI_CONFIG(t);
@@ -5557,7 +5557,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    return a && a->live > IDEMI_CONFIG(t)->quota - 1;   // 0 less 1: no quota
+    return a && a->keys > IDEMI_CONFIG(t)->quota - 1;   // 0 less 1: no quota
 }
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
@@ -5586,11 +5586,11 @@ static unsigned idemi_command_evictable_of(idem_table *t, const idem_sender *a,
     idemi_item of = idemi_sender_item(t, a);
     unsigned slot;
 
-    if (t->passed_of != of)
-        t->passed = (idem_number)IDEMI_CAPACITY(t);
-    t->passed_of = (idem_number)of;
-    slot = idemi_order_evictable(t, t->passed, id);
-    t->passed = t->links[slot].older;
+    if (t->scanned_of != of)
+        t->scanned = (idem_number)IDEMI_CAPACITY(t);
+    t->scanned_of = (idem_number)of;
+    slot = idemi_order_evictable(t, t->scanned, id);
+    t->scanned = t->links[slot].older;
     return slot;
 }
 
@@ -5845,10 +5845,10 @@ static int idemi_command_grants(int answer)
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
-    int confirmed = idemi_journal_confirm(t), answer, result = IDEM_OK;
+    int started = idemi_journal_start(t), answer, result = IDEM_OK;
 
-    if (confirmed < 0 && !idemi_journal_is_old(t, slot))
-        return confirmed;
+    if (started < 0 && !idemi_journal_is_trusted(t, slot))
+        return started;
     if (idemi_command_expire(t, slot))
         answer = idemi_command_unknown(t, &slot, q);
     else {
@@ -5860,8 +5860,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         idemi_journal_is_uncertain(t))
         answer = IDEM_UNCERTAIN;
     if (idemi_command_grants(answer))
-        result = confirmed < 0 ? confirmed
-                               : idemi_command_claim(t, slot, attempt, q);
+        result = started < 0 ? started
+                             : idemi_command_claim(t, slot, attempt, q);
     else if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t))
         result = idemi_command_refuse(t, q->sender, &q->id);
     if (result < 0)
@@ -5920,9 +5920,9 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 
     if (!s)
         return IDEM_E_NOT_FOUND;
-    result = idemi_journal_confirm(t);
+    result = idemi_journal_start(t);
     if (!(s->state & IDEMI_UNDELIVERED))
-        return result < 0 && idemi_journal_is_old(t, (unsigned)claim->slot)
+        return result < 0 && idemi_journal_is_trusted(t, (unsigned)claim->slot)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
@@ -6182,7 +6182,7 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
         idem_sender *a = idemi_sender_at(t, sender);
         uint64_t name = idemi_basics_join(a->name);
         int has_floor = idemi_basics_join(a->floor) != 0;
-        counted += a->live;
+        counted += a->keys;
         if (name && idemi_sender_known(t, name) != a)
             return IDEMI_BROKEN_N2;
         // After a failed sync nothing is relocated any more.
@@ -6465,7 +6465,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     if (!config || !idemi_public_config(config))
         return IDEMI_REFUSED();
     table->config = config;
-    result = idemi_opening_layout(table, (unsigned char *)memory, size);
+    result = idemi_opening_memory(table, (unsigned char *)memory, size);
     if (result < 0)
         return result;
     if (!IDEMI_JOURNAL(table))

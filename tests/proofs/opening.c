@@ -15,7 +15,7 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
     for (met = FRONT; met != at; met += GRANULE)
         ;
     t->journal->window = met - below(GRANULE);
-    t->journal->until = met + 1 + below(GRANULE);
+    t->journal->window_end = met + 1 + below(GRANULE);
     Frama_C_make_unknown((char *)t->buffer, t->buffer_size);
     r->flags = (uint16_t)any();
     r->slot = any();
@@ -37,7 +37,7 @@ static unsigned idemi_opening_apply(idem_table *t, const idemi_record *r,
 static void read_on(const idem_table *t)
 {
     t->journal->window = any();
-    t->journal->until = any();
+    t->journal->window_end = any();
     Frama_C_make_unknown((char *)t->buffer, t->buffer_size);
 }
 

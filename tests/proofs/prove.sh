@@ -102,7 +102,7 @@ part_wp() {
     long unproved siphash SIPHASH idemi_hash_update 's/>= 8/>= 7/'
     long unproved halfsiphash HALFSIPHASH idemi_hash_final 's/(24 - /(40 - /'
     long broken idemi_cursor_bytes 's/if (len > /if (len > 1 + /'
-    long broken idemi_cursor_number 's/shift < 35/shift < 42/'
+    long broken idemi_cursor_varint 's/shift < 35/shift < 42/'
     long broken idemi_cursor_words 's/ < 4) {/ < 3) {/'
     long broken idemi_index_next 's/++at < /++at <= /'
     long broken idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
@@ -179,7 +179,7 @@ alarmed() {
 eva_calls() {
     eva calls "$1" -eva-slevel 15 -eva-ilevel 64 \
         -eva-domains symbolic-locations \
-        $(apart idem_open_ idemi_opening_layout idemi_public_prepare \
+        $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
             idemi_command_expire idemi_command_unknown idemi_command_slot_of)
 }
@@ -193,26 +193,26 @@ eva_records() {
         -eva-slevel-function idemi_opening_blank:3000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_reading_has_record \
-        $(apart idemi_opening_layout idemi_public_prepare idemi_record_codec \
+        $(apart idemi_opening_memory idemi_public_prepare idemi_record_codec \
             idemi_reading_fits idemi_reading_parse idemi_reading_record)
 }
 
 eva_replay() {
     eva replay "$1" -eva-slevel 15 -eva-ilevel 512 \
-        $(apart idemi_opening_layout idemi_public_prepare idemi_index_find)
+        $(apart idemi_opening_memory idemi_public_prepare idemi_index_find)
 }
 
 # Each of a buffer's bytes may fail to be read.
 eva_bytes() {
     eva bytes "$1" -eva-slevel 1000 -eva-min-loop-unroll 200 \
-        $(apart idemi_opening_layout idemi_public_prepare)
+        $(apart idemi_opening_memory idemi_public_prepare)
 }
 
 eva_opening() {
     paths=idemi_reading_headers:200,idemi_reading_record:100
     paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
-        idemi_opening_layout idemi_opening_start idemi_reading_header \
+        idemi_opening_memory idemi_opening_start idemi_reading_header \
         idemi_opening_next_header idemi_opening_next_sector \
         idemi_opening_journal idemi_opening_sectors; do
         paths=$paths,$f:10
@@ -221,7 +221,7 @@ eva_opening() {
     eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
-        $(apart idemi_opening_layout idemi_public_prepare idemi_reading_header \
+        $(apart idemi_opening_memory idemi_public_prepare idemi_reading_header \
             idemi_reading_headers idemi_opening_next_header idemi_opening_next_sector \
             idemi_reading_head)
 }

@@ -52,7 +52,7 @@ static void look(uint32_t at)
 
     idemi_reading_begin(&table, &found);
     len = idemi_reading_record(&table, any(), at, &found.r);
-    //@ assert window: table.journal->window <= at < table.journal->until;
+    //@ assert window: table.journal->window <= at < table.journal->window_end;
     if (!len)
         return;
     //@ assert length: len == GRANULE || len == 2 * GRANULE;
