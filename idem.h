@@ -6428,19 +6428,24 @@ static int idemi_public_same(const idem_config *a, const idem_config *b,
                        to - from) == 0;
 }
 
-/* True of IDEM_CONFIG, and of a copy of it with another secret.  After the
-   secret and before lock_ctx there may be padding, of any value in a copy. */
+/* True of IDEM_CONFIG, and of a copy of it with another secret.  In a copy the
+   padding after the secret, and on 64-bit machines before lock_ctx, may have any
+   value. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
     const idem_config *built_in = &(IDEM_CONFIG);
+    const size_t lock = offsetof(idem_config, lock_ctx);
+    size_t end = offsetof(idem_config, volatile_claims) +
+                 sizeof config->volatile_claims;
 
+    if (end == lock)
+        end = sizeof *config;
+    else if (!idemi_public_same(config, built_in, lock, sizeof *config))
+        return 0;
     return idemi_public_same(config, built_in, 0,
                              offsetof(idem_config, secret)) &&
            idemi_public_same(config, built_in, offsetof(idem_config, storage),
-                             offsetof(idem_config, volatile_claims)) &&
-           config->volatile_claims == built_in->volatile_claims &&
-           idemi_public_same(config, built_in, offsetof(idem_config, lock_ctx),
-                             sizeof *config);
+                             end);
 }
 #endif
 
