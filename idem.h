@@ -4416,7 +4416,7 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
 {
     idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
-    int result;
+    int result, needed;
 
     flags |= t->buffer[0];      // with those that it was composed with in full
     idemi_journal_sign(t, len, idemi_record_is_bound(flags)
@@ -4427,15 +4427,15 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_RELOCATED))
         j->last_time = t->clock;
-    // A claim that is granted takes its slot later.
-    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
-        needs[item] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
-    // Without a floor the sender is forgotten: no sector is needed.
-    if (item > IDEMI_CAPACITY(t))
-        needs[item] = idemi_basics_join(
-                          idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor)
-                          ? j->sequence
-                          : IDEMI_NOWHERE;
+    // A released key needs no sector, nor does a sender that was forgotten.  A
+    // claim that is granted takes its slot later.
+    needed = item > IDEMI_CAPACITY(t)
+                 ? idemi_basics_join(
+                       idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor) != 0
+                 : (flags & IDEMI_STATUS) != 0;
+    if (item > IDEMI_CAPACITY(t) ||
+        (flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
+        needs[item] = needed ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
         j->unsynced |= 2;
