@@ -2883,8 +2883,10 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
      6. Lost records may have recorded time.  So after a sector with a loss by
-        D1 to D4, D8 or D9 no key ages from the time of that sector's last
-        record to that of the next header.
+        D1 to D4, D8 or D9, or with a gap before the first header of a boot, no
+        key ages from the time of that sector's last record to that of the next
+        header.  After such a gap the next valid record from previous_end on, if
+        there is one, is the last: the boot has rewritten it, at that time.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on, if
@@ -5103,9 +5105,10 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9. */
+/* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9.
+   Returns whether a gap may have been records with a time. */
 IDEMI_FLAT
-static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
+static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = 0;
@@ -5160,6 +5163,14 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);
+    // The next boot has rewritten the newest record: its time has passed.
+    for (; gap && scan->end & IDEMI_FIRST && at < IDEMI_SECTOR_SIZE(j);
+         at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
+        if (idemi_reading_record(t, sequence, at, r)) {
+            idemi_opening_time(t, r->time, 0);
+            break;
+        }
+    return gap;
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
@@ -5204,7 +5215,7 @@ static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
-    int after_loss;
+    int after_loss, gap = 0;
     idemi_scan scan;
 
     for (; idemi_opening_next_sector(t, sequence, &scan); sequence++) {
@@ -5213,7 +5224,7 @@ static void idemi_opening_sectors(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
-        after_loss = j->damaged == named;
+        after_loss = j->damaged == named || gap;
         if (scan.h.previous != named && sequence != j->tail)
             idemi_opening_lost(t, sequence - 1);
         named = sequence;
@@ -5222,7 +5233,7 @@ static void idemi_opening_sectors(idem_table *t)
         idemi_opening_time(t, scan.h.time - t->clock, after_loss);
         if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
-        idemi_opening_sector(t, &scan);
+        gap = idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
         idemi_opening_lost(t, j->head);

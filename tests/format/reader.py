@@ -516,7 +516,8 @@ def apply(device, table, r):
 
 def read_sector(device, table, header, named_by):
     """The records of a sector; `named_by`: the last header that names it.
-    Returns whether any are lost."""
+    Returns whether any are lost, or may be torn: no key ages until the next
+    header."""
     at = behind = device.front
     dirty = 0
     end = named_by.previous_end if named_by else device.sector_size
@@ -537,6 +538,13 @@ def read_sector(device, table, header, named_by):
             lost.add("D8")
         gap = gap or r.orphan == OTHER_CLAIM
         behind = at = r.end
+    if gap and named_by and named_by.first:
+        while at < device.sector_size:
+            r = record_of(device, header, at, table.slots)
+            if r:
+                advance(device, table, table.time + r.time)
+                break
+            at += device.granule
     if named_by and (behind < end or gap and not named_by.first):
         lost.add("D3")
     if not named_by and behind < header.relocated_end:
@@ -547,7 +555,7 @@ def read_sector(device, table, header, named_by):
     if header.longest > device.record_max and (gap or dirty >= behind):
         lost.add("D9")
     table.lost |= lost
-    return bool(lost)
+    return bool(lost) or gap
 
 
 def has_record(device, header, at, slots=None):

@@ -83,6 +83,15 @@ static const scenario scenarios[] = {
       "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
       "note Bc,retention=1296000000 Cc rotate1 damage,how=5,at=97 P loss "
       "M,ms=3700000 M Bc:replay" },
+    // In the last batch of a boot it looks torn; the record that the next boot
+    // has rewritten still has its time.
+    { "s6_nor_does_one_in_the_last_batch_of_a_boot",
+      "nor_8: size=1024 batch retention=3600000 Ba Ca Y Bb,ms=3000000 note Bc "
+      "Cc Bd Y P Bc:replay damage,how=5,at=97 P lost0 Bc,ms=1200000:replay" },
+    { "s6_and_the_time_of_the_rewritten_record_counts",
+      "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
+      "Bd,ms=2000000 Y P Bc:replay damage,how=5,at=97 P lost0 "
+      "Bc,ms=1700000:execute" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
