@@ -4895,16 +4895,16 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 }
 
 /* Moves the clock to the time of a record or header, `ms` later, unless that is
-   in the past or impossibly far ahead.  After a loss no key ages: the lost
-   records may have recorded that time. */
-static void idemi_opening_time(idem_table *t, uint32_t ms, int after_loss)
+   in the past or impossibly far ahead.  With `hold` no key ages: lost records
+   may have recorded that time. */
+static void idemi_opening_time(idem_table *t, uint32_t ms, int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
     t->journal->last_time = t->clock;
     if (ms > IDEMI_NEVER_MS)
         return;
-    if (after_loss) {
+    if (hold) {
         while (slot-- > 0)
             idemi_slot_at(t, slot)->time += ms;
         t->clock += ms;
@@ -5215,7 +5215,7 @@ static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
-    int after_loss, gap = 0;
+    int hold, gap = 0;
     idemi_scan scan;
 
     for (; idemi_opening_next_sector(t, sequence, &scan); sequence++) {
@@ -5224,13 +5224,13 @@ static void idemi_opening_sectors(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
-        after_loss = j->damaged == named || gap;
+        hold = j->damaged == named || gap;
         if (scan.h.previous != named && sequence != j->tail)
             idemi_opening_lost(t, sequence - 1);
         named = sequence;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
-        idemi_opening_time(t, scan.h.time - t->clock, after_loss);
+        idemi_opening_time(t, scan.h.time - t->clock, hold);
         if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
         gap = idemi_opening_sector(t, &scan);
@@ -6027,9 +6027,9 @@ static int idemi_command_maintain(idem_table *t)
    ------------------------------------------------------------------------ */
 enum {
     IDEMI_BROKEN_T1 = 1,  IDEMI_BROKEN_T2,  IDEMI_BROKEN_C1, IDEMI_BROKEN_C2,
-    IDEMI_BROKEN_C3 = 5,  IDEMI_BROKEN_K1,  IDEMI_BROKEN_K2, IDEMI_BROKEN_K3,
-    IDEMI_BROKEN_K4 = 9,  IDEMI_BROKEN_O1,  IDEMI_BROKEN_O2, IDEMI_BROKEN_O3,
-    IDEMI_BROKEN_SIZES = 13,    /* not those of the configuration */
+    IDEMI_BROKEN_C3,      IDEMI_BROKEN_K1,  IDEMI_BROKEN_K2, IDEMI_BROKEN_K3,
+    IDEMI_BROKEN_K4,      IDEMI_BROKEN_O1,  IDEMI_BROKEN_O2, IDEMI_BROKEN_O3,
+    IDEMI_BROKEN_SIZES,         /* not those of the configuration */
     IDEMI_BROKEN_N2,      IDEMI_BROKEN_N3,
     IDEMI_BROKEN_R6,
     IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
