@@ -5105,6 +5105,20 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
+/* Moves the clock to the time of the newest record of a boot, if the next one
+   has rewritten it: the first valid one from an offset on. */
+static void idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
+                                        uint32_t at, idemi_record *r)
+{
+    uint32_t end =
+        scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
+
+    while (at < end && !idemi_reading_record(t, scan->h.sequence, at, r))
+        at = idemi_reading_skip(t, at, end);
+    if (at < end)
+        idemi_opening_time(t, r->time, 0);
+}
+
 /* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9.
    Returns whether a gap may have been records with a time. */
 IDEMI_FLAT
@@ -5163,13 +5177,8 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);
-    // The next boot has rewritten the newest record: its time has passed.
-    for (; gap && scan->end & IDEMI_FIRST && at < IDEMI_SECTOR_SIZE(j);
-         at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
-        if (idemi_reading_record(t, sequence, at, r)) {
-            idemi_opening_time(t, r->time, 0);
-            break;
-        }
+    if (gap)
+        idemi_opening_rewritten(t, scan, at, r);
     return gap;
 }
 
