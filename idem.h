@@ -289,13 +289,13 @@
    A power cut loses nothing that was acknowledged (S2); damage can.  stats.lost
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
-   costs at most its record; in a sector's header nothing.  A restored backup or
-   snapshot forgets commands, and tokens go back: stop the senders first.
+   costs at most its record; in a sector's header it costs nothing.  A restored
+   backup or snapshot forgets what was executed since, and tokens go back: stop
+   the senders first.
 
    Not noticed is damage to the newest record, or with IDEM_BATCH to a boot's
-   last batch, which then looks torn (half-written; its time is lost, too, so
-   what follows in it expires earlier); to the whole newest sector, which looks
-   unused; and to all sectors of a young journal, which looks blank.
+   last batch, which then looks torn (half-written); to the whole newest sector,
+   which looks unused; and to all sectors of a young journal, which looks blank.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -6449,8 +6449,8 @@ static int idemi_public_same(const idem_config *a, const idem_config *b,
 }
 
 /* True of IDEM_CONFIG, and of a copy of it with another secret.  In a copy the
-   padding after the secret, and on 64-bit machines before lock_ctx, may have any
-   value. */
+   padding after the secret, and that before lock_ctx on 64-bit machines, may
+   have any value. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
     const idem_config *built_in = &(IDEM_CONFIG);
