@@ -6439,33 +6439,24 @@ IDEMI_INTO int idemi_public_secret(const idem_config *config)
 }
 
 #ifdef IDEM_CONFIG
-/* True if the fields of two configurations from an offset up to another are the
-   same: no padding may stand between them. */
-static int idemi_public_same(const idem_config *a, const idem_config *b,
-                             size_t from, size_t to)
-{
-    return IDEM_MEMCMP((const char *)a + from, (const char *)b + from,
-                       to - from) == 0;
-}
-
 /* True of IDEM_CONFIG, and of a copy of it with another secret.  In a copy the
    padding after the secret, and that before lock_ctx on 64-bit machines, may
    have any value. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
-    const idem_config *built_in = &(IDEM_CONFIG);
+    const char *given = (const char *)config;
+    const char *own = (const char *)&(IDEM_CONFIG);
+    const size_t after = offsetof(idem_config, storage);
     const size_t lock = offsetof(idem_config, lock_ctx);
     size_t end = offsetof(idem_config, volatile_claims) +
                  sizeof config->volatile_claims;
 
     if (end == lock)
         end = sizeof *config;
-    else if (!idemi_public_same(config, built_in, lock, sizeof *config))
+    else if (IDEM_MEMCMP(given + lock, own + lock, sizeof *config - lock) != 0)
         return 0;
-    return idemi_public_same(config, built_in, 0,
-                             offsetof(idem_config, secret)) &&
-           idemi_public_same(config, built_in, offsetof(idem_config, storage),
-                             end);
+    return IDEM_MEMCMP(given, own, offsetof(idem_config, secret)) == 0 &&
+           IDEM_MEMCMP(given + after, own + after, end - after) == 0;
 }
 #endif
 
