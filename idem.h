@@ -3437,6 +3437,7 @@ typedef struct idemi_query {
     idem_slot fresh;            /* the claim, before it is copied to its slot;
                                    at first only the fingerprint is set */
     const idem_request *rq;
+    idem_claim *claim;
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
     idem_sender *sender;        /* its entry, or NULL */
@@ -5758,6 +5759,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     }
     idemi_order_expect(t, s);
     idemi_command_set_claim(t, slot, &q->reply->claim);
+    *q->claim = q->reply->claim;
     return IDEM_OK;
 }
 
@@ -6540,11 +6542,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
+    q.claim = claim;
     q.reply = reply;
-    result = idemi_public_leave(table, idemi_command_begin(table, &q));
-    if (idemi_command_grants(result))
-        *claim = reply->claim;
-    return result;
+    return idemi_public_leave(table, idemi_command_begin(table, &q));
 }
 
 /* Three passes, so that the words of the index are fetched at the same time,
@@ -6564,6 +6564,7 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
         return IDEMI_REFUSED();
     IDEM_MEMSET(replies, 0, count * sizeof *replies);
     for (i = 0; i < count; i++) {
+        q[i].claim = &replies[i].claim;
         q[i].reply = &replies[i];
         answers[i] = idemi_public_query(table, &q[i], &requests[i]);
         if (answers[i] == IDEM_OK)
