@@ -1168,7 +1168,7 @@ typedef union idem_fingerprint_state {
                           and an entry's; once for each head all n numbers and
                           entries
      open                 clears all memory; with a journal reads the headers up
-                          to eight times (one 30 times more, if reads fail), and
+                          to eight times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
                           A relocated outcome is sorted among those of its
                           sector.  For each sender that was forgotten, and each

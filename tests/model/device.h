@@ -30,7 +30,8 @@ enum { SILENCE_MS = 60000 };        // a minute
 #ifndef OPERATIONS_MAX
 #define OPERATIONS_MAX 3000000      // of the storage, in one call
 #endif
-enum { READS_OPENING = 12 };        // of a byte
+// Of a byte, while opening; and more of a torn header that comes and goes
+enum { READS_OPENING = 12, READS_TORN = 30 };
 enum { UNSTABLE_SAFE = 1 };         // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
@@ -1540,6 +1541,7 @@ static inline void device_tick(device *d, uint32_t now)
 static inline int device_open(device *d)
 {
     flash *f = &d->medium;
+    uint8_t sways = 0;
     int result;
 
     memset(d->memory, 0xA5, d->memory_size);
@@ -1557,8 +1559,10 @@ static inline int device_open(device *d)
     f->read_map = NULL;
     d->opening = 0;
     trace("open: %s\n", idem_text(result));
+    for (uint32_t i = 0; d->read_map && i < f->size; i++)
+        sways |= f->unstable[i];
     for (uint32_t i = 0; d->read_map && !d->callback && i < f->size; i++)
-        PROMISE(d->read_map[i] <= READS_OPENING);
+        PROMISE(d->read_map[i] <= READS_OPENING + (sways ? READS_TORN : 0));
     // Erases that failed half way, before anything was acknowledged, look like
     // somebody else's data, or do not read.
     if (result != IDEM_OK && d->ever_failed && !d->acknowledged) {
