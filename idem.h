@@ -1168,7 +1168,7 @@ typedef union idem_fingerprint_state {
                           and an entry's; once for each head all n numbers and
                           entries
      open                 clears all memory; with a journal reads the headers up
-                          to eight times (one that is torn up to 30 more), and
+                          to seven times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
                           A relocated outcome is sorted among those of its
                           sector.  For each sender that was forgotten, and each
@@ -4308,7 +4308,7 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
 static int idemi_reading_changed(idem_table *t)
 {
     return idemi_reading_is_other(t) ||
-           idemi_reading_find(t, idemi_reading_headers(t), IDEMI_AFTER_COMMIT);
+           idemi_reading_find(t, t->journal->sequence, IDEMI_AFTER_COMMIT);
 }
 
 /* ---------------------------------------------------------------------------
