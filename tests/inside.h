@@ -32,14 +32,11 @@ static inline void inside_move_tail(idem_table *t, uint32_t by)
     t->journal->tail += by;
 }
 
-/* No sector is needed for any sender. */
-static inline void inside_forget_floors(idem_table *t)
+/* The sector that is needed for an item is said to be another; of the items
+   after `capacity`: senders. */
+static inline void inside_set_need(idem_table *t, uint32_t item, uint32_t sector)
 {
-    uint32_t *needs = (uint32_t *)(void *)(t->journal + 1);
-    uint32_t n;
-
-    for (n = 0; n < t->config->senders; n++)
-        needs[t->capacity + 1 + n] = UINT32_MAX;
+    ((uint32_t *)(void *)(t->journal + 1))[item] = sector;
 }
 
 /* The number of dead sectors, which no call returns. */

@@ -179,6 +179,27 @@ TEST(idem_check_finds_a_wrong_tail)
     }
 }
 
+/* What is relocated for a slot without a key would empty another. */
+TEST(idem_check_finds_a_sector_that_is_needed_for_nothing)
+{
+    idem_table *t = device_on(&nor, "Ba Ca")->table;
+
+    inside_set_need(t, t->capacity - 1, t->journal->sequence);
+    is(idem_check(t), 16);
+}
+
+/* At the end of tokens t->token wraps. */
+TEST(idem_check_finds_a_token_that_was_not_granted)
+{
+    idem_table *t = device_on(&nor, "Ba Ca")->table;
+
+    t->token = 0;
+    is(idem_check(t), 9);
+    inside_start_far(t, inside_last_sequence(t));
+    t->token = 0;
+    assert_int_not_equal(idem_check(t), 9);
+}
+
 /* Claims that are not written have tokens all the same: before these pass the
    sector in which their outcomes are written, another is begun. */
 TEST(s1_a_token_is_not_beyond_the_sector_of_its_outcome)
