@@ -234,7 +234,7 @@
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
    a token below the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  (Without a journal: in one boot.)
+   suspended, overtaken, and wakes up late.  (No journal: reset it each boot.)
 
    >>full      all keys are in use, and none has expired
 
@@ -544,7 +544,7 @@ extern "C" {
    >>types
 
    Interface: idem_storage, idem_config, _request, _claim, _reply, _outcome,
-   _job, _entry, _stats.  The other structs are visible so that you can place
+   _job, _entry, _stats.  The other structs are visible so that you can allocate
    them; their fields are for a debugger, and promised only where marked so.
    C++20 names fields in initializers as C99 does, but in this order; before
    that zero a struct, and assign its fields.
@@ -3525,8 +3525,8 @@ IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
         s->time = t->clock + lease_ms;
 }
 
-/* Turns a claim into an outcome with status and flags of `state`, completed
-   `age` ms ago, after that of `older`. */
+/* Makes a claim an outcome with status and flags of `state`, completed `age` ms
+   ago, after that of `older`. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
                               uint32_t age, unsigned older)
 {
@@ -6143,10 +6143,11 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
-        if (!s->state && idemi_check_needs(t, slot))
-            return IDEMI_BROKEN_R6;
-        if (!s->state)
+        if (!s->state) {
+            if (idemi_check_needs(t, slot))
+                return IDEMI_BROKEN_R6;
             continue;
+        }
         tally->used++;
         tally->pending += (s->state & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->state & IDEMI_FINISHED);
