@@ -929,7 +929,8 @@ static inline void model_attempted(model *m, known *k, const version *v)
 
 /* Something has been relied on: whatever was uncertain of the key when the table
    was opened is so no more.  But what a cut interrupted, and is not to be seen,
-   may yet show up at an opening before which nothing was written. */
+   may yet show up at an opening before which nothing was written; where callbacks
+   fail, also beside what is seen. */
 static inline void model_confirmed(const model *m, known *k)
 {
     versions was;
@@ -939,7 +940,7 @@ static inline void model_confirmed(const model *m, known *k)
         return;
     versions_copy(&was, &k->next);
     for (unsigned i = 0; i < k->now.count; i++)
-        done |= k->now.of[i].late;
+        done |= k->now.of[i].late && !m->faulty;
     model_settled(m, k);
     for (unsigned i = 0; i < was.count && !done; i++)
         if (was.of[i].late)
