@@ -518,8 +518,26 @@ TEST(s2_s4_s10_a_failed_sync_in_the_middle_of_a_group)
 
 /* ------------------------------------------------------------------ >>file */
 
+enum { PATIENCE_NS = 100000000 };
+
 static pthread_mutex_t kernel = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t met = PTHREAD_COND_INITIALIZER;
 static int kernel_syncs, in_kernel, at_once, failing, after_failure;
+static int waits;                   // the next sync, for one beside it
+
+/* Waits until another sync goes on, which is not to be.  That takes a while only
+   where all is well. */
+static void wait_for_another(void)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (!at_once && !pthread_cond_timedwait(&met, &kernel, &until))
+        ;
+}
 
 static int kernel_sync(int fd)
 {
@@ -528,8 +546,12 @@ static int kernel_sync(int fd)
     (void)fd;
     pthread_mutex_lock(&kernel);
     at_once += in_kernel++ > 0;
+    pthread_cond_signal(&met);
     fails = ++kernel_syncs == failing;
     after_failure += failing && kernel_syncs > failing;
+    if (waits)
+        wait_for_another();
+    waits = 0;
     pthread_mutex_unlock(&kernel);
     for (int i = 0; i < 3; i++)
         (void)sched_yield();
@@ -538,6 +560,34 @@ static int kernel_sync(int fd)
     pthread_mutex_unlock(&kernel);
     errno = EIO;
     return fails ? -1 : 0;
+}
+
+static void *sync_file(void *unused)
+{
+    (void)unused;
+    is(file.storage.sync_unlocked(file.storage.ctx), 0);
+    return NULL;
+}
+
+TEST(a_sync_of_a_file_waits_for_the_one_before)
+{
+    char path[] = "/tmp/idem-group-XXXXXX";
+    int fd = mkstemp(path);
+    pthread_t threads[2];
+
+    assert_true(fd >= 0);
+    is(close(fd), 0);
+    is(idem_file_open(&file, path, SECTOR, 12), IDEM_OK);
+    at_once = failing = 0;
+    waits = 1;
+    for (int i = 0; i < 2; i++)
+        is(pthread_create(&threads[i], NULL, sync_file, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        is(pthread_join(threads[i], NULL), 0);
+    is(at_once, 0);
+    is(waits, 0);
+    is(idem_file_close(&file), IDEM_OK);
+    is(remove(path), 0);
 }
 
 TEST(a_file_is_synced_by_one_at_a_time_until_that_fails)
