@@ -87,6 +87,10 @@ static const scenario scenarios[] = {
       "times=4 ram evict capacity=1 Ba Ca Bb Cb H E,n=2000000000 H "
       "E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 H "
       "Bc,age=99999:execute Rc" },
+    { "how_far_a_senders_memory_reaches_is_right_for_months",
+      "times=4 ram evict capacity=4 senders=2 quota=1 Ba Ca Bc Cc H "
+      "E,n=2000000000 H E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 "
+      "H Be,age=99999:execute Re" },
     { "memory_reaches_back_the_longest_retention_after_months",
       "ram retention=2592000000 E,n=2000000000 E,n=2000000000 "
       "Ba,age=2591999999:execute Bb,age=2592000000:old" },
