@@ -4,6 +4,9 @@
  * One command per run, remembered in a file: repeat it, give the key another
  * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
  * The first run makes a secret, in pump.journal.secret: keep the two together.
+ * Time counts while a program runs, here hardly ever: so this one remembers its
+ * last 64 commands, for as long as it takes.  A daemon of your own remembers for
+ * a time, .retention_ms, and refuses when it is full (the default of .full).
  * A program of your own that can see what it did (a line in a log) looks, on
  * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened it executes the
  * command.
@@ -22,7 +25,7 @@ IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 32, 32, 0, 0, 4096, 1);
 static idem_file file;
 static idem_config config = {
     IDEM_SIZES(pump),
-    .retention_ms = 24 * 60 * 60 * 1000 /* a key is remembered for a day */
+    .full = IDEM_EVICT_OLDEST   /* the oldest outcome makes room */
 };
 static idem_table table;
 
@@ -67,6 +70,7 @@ static int open_journal(const char *path)
     return result;
 }
 
+/* Returns whether it was executed, now or before, and did not fail. */
 static int execute(const char *path, const char *key, const char *command)
 {
     char answer[pump_response_max + 1] = "";
@@ -81,25 +85,28 @@ static int execute(const char *path, const char *key, const char *command)
         reason_print(path, result, &table, &config);
     else
         printf("%s: %s\n", idem_text(result), answer);
-    return result;
+    return (result == IDEM_DONE || result == IDEM_REPLAY) &&
+           reply.status == IDEM_COMPLETED;
 }
 
 int main(int argc, char **argv)
 {
-    int help = argc == 2 && strcmp(argv[1], "--help") == 0, result;
+    int help = argc == 2 && strcmp(argv[1], "--help") == 0, done;
 
     if (argc != 4) {
         fputs("file JOURNAL KEY COMMAND\n"
               "executes a command once for each key; the journal is a file, "
-              "made if there is none\n", help ? stdout : stderr);
+              "made if there is none\n"
+              "exit status: 0 done, now or before, 1 not, or nobody knows\n",
+              help ? stdout : stderr);
         return help ? 0 : 2;
     }
     if (open_journal(argv[1]) != IDEM_OK)
         return 1;
-    result = execute(argv[1], argv[2], argv[3]);
+    done = execute(argv[1], argv[2], argv[3]);
     if (idem_file_close(&file) != IDEM_OK) {
         reason_print_file(argv[1], IDEM_E_STORAGE, &file);
         return 1;
     }
-    return result < 0;
+    return !done;
 }

@@ -49,6 +49,26 @@ file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
 [ "$(stat -c '%s %a' journal.secret)" = "16 600" ] || fail "journal.secret"
 
+file 0 "finished before" journal
+prints 1 "the key was used for another payload" "$B/file" journal 42 'pour 6 ml'
+# One that is killed while it pours is a failure, each time.
+"$B/file" killed 42 'pour 5 ml' >printed &
+until grep -q "PUMP RUNS" printed; do sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null || :
+file 1 "executed, and the outcome is recorded: check the cup" killed
+file 1 "finished before: send the stored outcome: check the cup" killed
+# Time passes only while it runs, so it forgets by number: it is never full.
+echo 'unsigned sleep(unsigned s) { (void)s; return 0; }' >awake.c
+${CC:-cc} -shared -fPIC awake.c -o awake.so
+key=0
+while [ $key -le 64 ]; do
+    LD_PRELOAD=$work/awake.so "$B/file" many $key 'pour 5 ml' >printed ||
+        fail "file: the command $key"
+    key=$((key + 1))
+done
+prints 0 "finished before" "$B/file" many 64 'pour 5 ml'
+
 # A record is lost in the second sector, which the first run began: after its
 # header and commit record.
 for key in 43 44; do
