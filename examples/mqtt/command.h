@@ -106,15 +106,17 @@ static inline void command_close(command *c)
 /* The millilitres of a command, 1 to 1000; 0 if it is none. */
 static inline long command_amount(const command *c)
 {
-    char text[8], *end;
+    char text[8];
     long ml;
 
     if (c->payload_len == 0 || c->payload_len >= sizeof text)
         return 0;
     memcpy(text, c->payload, c->payload_len);
     text[c->payload_len] = 0;
-    ml = strtol(text, &end, 10);
-    return *end || ml < 1 || ml > 1000 ? 0 : ml;
+    if (strspn(text, "0123456789") != c->payload_len)
+        return 0;
+    ml = strtol(text, NULL, 10);
+    return ml > 1000 ? 0 : ml;
 }
 
 static inline int command_reason(int result, const idem_reply *reply)

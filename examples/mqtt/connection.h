@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* A connection to an MQTT broker: its options, and words for what is wrong with
-   it.  For pumpd.c and pour.c. */
+   it.  For pumpd.c, pour.c, and the gateway of a fleet. */
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -16,7 +16,8 @@ typedef struct connection {
     const char *program;        // for messages
     const char *host, *id;
     int      port, qos;
-    int      reported;          // what is wrong, as it was said last
+    int      reported;          // what is wrong, as it was said since the
+    int      refused;           // broker last took us; why it refuses us
     int      taken_over;        // the broker says: by a client with our id
     int      short_lives;       // connections in a row that ended in SHORT_MS
     long long accepted_ms;      // when the last one was; 0: not yet
@@ -86,25 +87,34 @@ static inline void connection_report(connection *c, int result)
     if (result != c->reported && result != MOSQ_ERR_SUCCESS)
         fprintf(stderr, "%s: %s:%d: %s; trying again\n", c->program, c->host,
                 c->port, why);
-    c->reported = result;
+    if (result != MOSQ_ERR_SUCCESS)
+        c->reported = result;
 }
 
+/* Also while the machine sleeps: a sender's deadline does not wait for that. */
 static inline long long connection_ms(void)
 {
     struct timespec t;
 
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &t);
+#else
     clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* For the callback of a connection: returns whether the broker took it. */
 static inline int connection_accepted(connection *c, int result)
 {
-    if (result != 0)
-        fprintf(stderr, "%s: the broker refuses: %s\n", c->program,
-                mosquitto_reason_string(result));
-    else
+    if (result != 0 && result != c->refused)
+        fprintf(stderr, "%s: the broker refuses: %s; trying again\n",
+                c->program, mosquitto_reason_string(result));
+    c->refused = result;
+    if (result == 0) {
+        c->reported = MOSQ_ERR_SUCCESS;
         c->accepted_ms = connection_ms();
+    }
     return result == 0;
 }
 
@@ -132,7 +142,7 @@ static inline void connection_wait(connection *c)
         connection_pause(4900);
         c->short_lives = 0;
     }
-    connection_pause(100);
+    connection_pause(c->refused ? 1000 : 100);
     c->taken_over = 0;
 }
 

@@ -5,7 +5,9 @@
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
  * When to ask again, and when to stop, is what idem_retry says.
- */
+ * A key's time begins anew with each start: start it with the same key within
+ * --deadline of the first time (python/outbox.py keeps that), for later pumpd may
+ * have forgotten it. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -24,7 +26,8 @@ static const char help[] =
     "                      (panel)\n"
     "  --retry MS          how long an answer may take (2000)\n"
     "  --deadline S        when it gives up (43200, which is the most)\n"
-    "  --property          the key goes in a user property\n";
+    "  --property          the key goes in a user property\n\n"
+    "exit status: 0 all poured, 1 it could not run or gave up, 2 not all\n";
 
 typedef struct sender {
     connection broker;
@@ -34,8 +37,7 @@ typedef struct sender {
     int      result;            // of the connection
     int      ready;             // the broker has our subscription
     char     topic[TOPIC], answer_topic[TOPIC];
-    // The command under way
-    const char *key, *ml;
+    const char *key, *ml;       // the command under way
     long long first_ms;         // when it began
     uint32_t times;             // how often it was asked since
     int      listening;         // for an answer
@@ -43,6 +45,7 @@ typedef struct sender {
     long long due;              // when that is over, or it is asked
     unsigned seed;
     char     reason[12], text[128];
+    int      failed;            // 1: not all have poured
 } sender;
 
 static void die(const char *what)
@@ -89,9 +92,8 @@ static int read_reason(const char *reason)
     char *end;
     long code = strtol(reason, &end, 16);
 
-    if (end == reason || *end)
-        return IDEM_SILENCE;
-    return code == QUOTA ? IDEM_BUSY : IDEM_OK;
+    return end == reason || *end ? IDEM_SILENCE
+           : code == QUOTA       ? IDEM_BUSY : IDEM_OK;     // that is final
 }
 
 /* An answer counts if it is to the command under way: one to an earlier command
@@ -172,8 +174,8 @@ static void ask(sender *s)
 /* Sends a command until there is an answer, or it is too late for one. */
 static void run(sender *s, const char *key, const char *ml)
 {
-    if (strlen(key) > UINT16_MAX)
-        die("too long a key");
+    if (!*key || strlen(key) > UINT16_MAX)
+        die("a key has 1 to 65535 bytes");
     s->key = key;
     s->ml = ml;
     s->first_ms = connection_ms();
@@ -198,6 +200,7 @@ static void run(sender *s, const char *key, const char *ml)
     }
     if (s->verdict == IDEM_GIVE_UP)
         die("given up: perhaps it was poured, perhaps not");
+    s->failed |= strtol(s->reason, NULL, 16) != POURED;
     printf("%s %s %s %s\n", key, ml, s->reason, s->text);
     fflush(stdout);
 }
@@ -213,9 +216,8 @@ static void run_lines(sender *s)
         ml = key ? strtok(NULL, " \t\r\n") : NULL;
         if (key && (!ml || strtok(NULL, " \t\r\n")))
             die("a line is KEY ML");
-        if (!key)
-            continue;
-        run(s, key, ml);
+        if (key)
+            run(s, key, ml);
     }
     free(line);
 }
@@ -279,9 +281,8 @@ int main(int argc, char **argv)
     sender s = { .broker = { .program = "pour", .host = "127.0.0.1",
                              .id = "panel", .port = 1883, .qos = 1 },
                  .retry_ms = 2000, .deadline_s = DEADLINE_S };
-    char **end;
+    char **end = argv + argc;
 
-    end = argv + argc;
     argv = parse(&s, argv);
     if ((end - argv) % 2 != 0)
         die("a KEY without ML");
@@ -294,5 +295,5 @@ int main(int argc, char **argv)
     mosquitto_disconnect(s.m);
     mosquitto_destroy(s.m);
     mosquitto_lib_cleanup();
-    return 0;
+    return s.failed ? 2 : 0;
 }

@@ -105,12 +105,17 @@ run_blindly() {
     some_twice "$4"
 }
 
-# ask KEY ML [options]: one command of the sender "panel"
+# ask KEY ML [options]: one command of the sender "panel"; its status must say
+# whether it has poured
 ask() {
     key=$1 ml=$2
     shift 2
-    timeout 120 "$B/pour" --port "$broker_port" --id panel --retry 500 "$@" \
-        "$key" "$ml" || fail "no answer to $key"
+    printed=$(timeout 120 "$B/pour" --port "$broker_port" --id panel \
+        --retry 500 "$@" "$key" "$ml")
+    case "$? $printed" in
+        "0 $key $ml 0x00 "* | "2 $key $ml 0x"[89]?\ *) echo "$printed" ;;
+        *) fail "no answer to $key, or another status: $printed" ;;
+    esac
 }
 
 is() {
@@ -325,6 +330,12 @@ answers() {
     is "$(ask a 6)" "a 6 0x99 the key was used for another payload"
     is "$(ask b 0)" "b 0 0x99 not 1 to 1000 ml"
     is "$(ask b 0)" "b 0 0x99 not 1 to 1000 ml"
+    for ml in ' 5' +5 -5 05x 5.0; do
+        is "$(ask "c$ml" "$ml")" "c$ml $ml 0x99 not 1 to 1000 ml"
+    done
+    printf '5\0' >"$name/zero"
+    mosquitto_pub -V 5 -p "$broker_port" -t pump/panel/command -f "$name/zero" \
+        -D publish correlation-data z || fail "mosquitto_pub"
     is "$(ask p 3 --property)" "p 3 0x00 poured 3 ml"
     is "$(ask p 3 --qos 2)" "p 3 0x00 poured 3 ml"
     long=$(printf '%0120d' 7)

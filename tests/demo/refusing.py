@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""refusing.py: an MQTT 5 broker that takes every client and refuses every
-subscription (0x87).  Prints its port."""
+"""refusing.py [all]: an MQTT 5 broker that takes every client and refuses every
+subscription (0x87); or every client, a line for each.  Prints its port."""
 import socketserver
+import sys
 
 
 class Client(socketserver.StreamRequestHandler):
@@ -23,6 +24,10 @@ class Client(socketserver.StreamRequestHandler):
             if not kind:
                 return
             if kind == 1:                                   # CONNECT
+                if sys.argv[1:]:
+                    self.wfile.write(b"\x20\x03\x00\x87\x00")
+                    print("refused", flush=True)
+                    return
                 self.wfile.write(b"\x20\x03\x00\x00\x00")
             elif kind == 8:                                 # SUBSCRIBE
                 self.wfile.write(b"\x90\x04" + body[:2] + b"\x00\x87")

@@ -185,6 +185,25 @@ if [ -x "$B/pour" ]; then
     prints 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
     prints 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
+    prints 1 "a key has 1 to 65535 bytes" "$B/pour" --port 1 '' 5
+    # A machine that sleeps: the deadline does not wait for it.
+    cat >asleep.c <<END
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    static int calls;
+    int result = (int)syscall(SYS_clock_gettime, clock, t);
+    if (clock != CLOCK_MONOTONIC && ++calls > 9)
+        t->tv_sec += 172800;
+    return result;
+}
+END
+    ${CC:-cc} -shared -fPIC asleep.c -o asleep.so
+    prints 1 "given up: perhaps it was poured" \
+        env LD_PRELOAD="$work/asleep.so" "$B/pour" --port 1 --retry 50 a 5
 fi
 # refused WORDS COMMAND...: by a broker that grants no subscription
 refused() {
@@ -206,6 +225,21 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     refused "refuses the subscription: Not authorized" \
         sh -c '"$0" --retry 50 --deadline 1 "$@" <command' "$B/pour"
     grep -q "given up" printed || fail "it was not given up"
+    kill $broker
+    # A broker that refuses the client: said once, however often it is asked.
+    : >refusing
+    python3 "$tests/demo/refusing.py" all >refusing 2>refusing.log &
+    broker=$!
+    until [ -s refusing ]; do sleep 0.05; done
+    "$B/pumpd" --port "$(head -n 1 refusing)" --journal s --log s.log \
+        >printed 2>&1 &
+    pid=$!
+    until [ "$(wc -l <refusing)" -gt 4 ]; do sleep 0.1; done
+    kill $pid
+    wait $pid || :
+    [ "$(grep -c 'refuses: Not authorized' printed)" = 1 ] &&
+        [ "$(wc -l <printed)" -le 4 ] || fail "not said once"
+    passed=$((passed + 1))
     kill $broker
     broker=
 fi

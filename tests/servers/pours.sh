@@ -23,11 +23,11 @@ start_senders() {
 
 is_over() { ! kill -0 "$1"; }
 
-# They must have got all answers.
+# They must have got all answers (2: not all are "poured").
 await_senders() {
     for s in $senders; do
         wait_for is_over "$s"
-        wait "$s" || fail "$name: a sender gave up"
+        wait "$s" || [ $? = 2 ] || fail "$name: a sender gave up"
     done
 }
 
