@@ -10,29 +10,36 @@
 #include <strings.h>
 
 enum { CLIENTS = 32, CLIENT_NAME = 32, CLIENT_TOKEN = 64 };
+enum { CLIENT_TOKEN_MIN = 32 };
 
 typedef struct clients {
     int count;
     char name[CLIENTS][CLIENT_NAME + 1], token[CLIENTS][CLIENT_TOKEN + 1];
 } clients;
 
-/* Reads lines "NAME TOKEN"; ends the program with a reason if it cannot. */
+/* Reads lines "NAME TOKEN"; ends the program with a reason if it cannot.  What
+   is too long is refused: the rest of a name must not be taken for a token. */
 static inline void clients_read(clients *all, const char *path)
 {
     FILE *f = fopen(path, "r");
-    char rest[2];
-    int n = 0;
+    char line[CLIENT_NAME + CLIENT_TOKEN + 8], rest;
 
     if (!f)
         journal_die(path, strerror(errno));
-    while (n < CLIENTS && fscanf(f, "%32s %64s", all->name[n],
-                                 all->token[n]) == 2)
-        if (strlen(all->token[n++]) < 32)
+    for (all->count = 0; fgets(line, sizeof line, f); all->count++) {
+        char name[CLIENT_NAME + 1], token[CLIENT_TOKEN + 1];
+        if (all->count == CLIENTS || (!strchr(line, '\n') && !feof(f)) ||
+            sscanf(line, "%32s%*[ ]%64s %c", name, token, &rest) != 2)
+            journal_die(path, "up to 32 lines \"NAME TOKEN\", of at most 32 "
+                              "and 64 characters");
+        if (strlen(token) < CLIENT_TOKEN_MIN)
             journal_die(path, "a token has 32 characters at least");
-    if (n == 0 || fscanf(f, "%1s", rest) != EOF || ferror(f))
-        journal_die(path, "1 to 32 lines \"NAME TOKEN\"");
+        strcpy(all->name[all->count], name);
+        strcpy(all->token[all->count], token);
+    }
+    if (ferror(f) || all->count == 0)
+        journal_die(path, "no line \"NAME TOKEN\" can be read");
     fclose(f);
-    all->count = n;
 }
 
 /* True if two tokens are the same; takes as long for any two. */

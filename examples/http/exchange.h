@@ -12,8 +12,8 @@ enum { KEY_MAX = 96, BODY_MAX = 1024, RESPONSE_MAX = 200 };
 /* A request, from its first header to its answer */
 typedef struct exchange {
     char     body[BODY_MAX];
-    size_t   body_len;          // more than BODY_MAX: too long
-    const char *client, *path;
+    size_t   body_len;
+    const char *client;
     char     key[KEY_MAX], response[RESPONSE_MAX];
     idem_request request;
     idem_reply reply;

@@ -142,24 +142,40 @@ static enum MHD_Result count_key(void *ctx, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
-/* Takes the command out of a request; or the reason why not, with *status. */
-static const char *read_command(struct MHD_Connection *c, exchange *e,
-                                int *status)
+static const char *header(struct MHD_Connection *c, const char *name)
 {
-    const char *value = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
-                                                    "Idempotency-Key");
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+/* Begins an exchange with its headers.  Nobody's body is read before it is known
+   whose it is. */
+static enum MHD_Result begin(struct MHD_Connection *c, exchange *e,
+                             const char *url, const char *method)
+{
+    const char *len = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    if (strcmp(url, "/pours") != 0)
+        return exchange_refuse(c, MHD_HTTP_NOT_FOUND, 0, "only POST /pours");
+    if (strcmp(method, "POST") != 0)
+        return exchange_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, 0, "POST only");
+    e->client = clients_find(&known,
+                             header(c, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (!e->client)
+        return exchange_refuse(c, MHD_HTTP_UNAUTHORIZED, 0,
+                               "no client has this token");
+    if (len && strtoull(len, NULL, 10) > sizeof e->body)
+        return exchange_refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, 0,
+                               "the body is too long");
+    return MHD_YES;
+}
+
+/* Takes the command out of a request; or the reason why not. */
+static const char *read_command(struct MHD_Connection *c, exchange *e)
+{
+    const char *value = header(c, "Idempotency-Key");
     size_t key_len = sizeof e->key;
     int count = 0;
 
-    *status = MHD_HTTP_UNAUTHORIZED;
-    e->client = clients_find(&known, MHD_lookup_connection_value(
-        c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION));
-    if (!e->client)
-        return "no client has this token";
-    *status = MHD_HTTP_CONTENT_TOO_LARGE;
-    if (e->body_len > sizeof e->body)
-        return "the body is too long";
-    *status = MHD_HTTP_BAD_REQUEST;
     MHD_get_connection_values(c, MHD_HEADER_KIND, count_key, &count);
     if (count != 1)
         return "one Idempotency-Key is required";
@@ -184,27 +200,24 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 {
     exchange *e = (exchange *)*own;
     const char *why;
-    int status, result;
+    int result;
 
     (void)ctx, (void)version;
     if (!e) {
-        *own = calloc(1, sizeof *e);
-        return *own ? MHD_YES : MHD_NO;
+        *own = e = (exchange *)calloc(1, sizeof *e);
+        return e ? begin(c, e, url, method) : MHD_NO;
     }
     if (*data_len) {
-        if (e->body_len + *data_len <= sizeof e->body)
-            memcpy(e->body + e->body_len, data, *data_len);
+        if (*data_len > sizeof e->body - e->body_len)
+            return MHD_NO;              // chunks without an end: closes
+        memcpy(e->body + e->body_len, data, *data_len);
         e->body_len += *data_len;
         *data_len = 0;
         return MHD_YES;
     }
-    if (strcmp(url, "/pours") != 0)
-        return exchange_refuse(c, MHD_HTTP_NOT_FOUND, 0, "only POST /pours");
-    if (strcmp(method, "POST") != 0)
-        return exchange_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, 0, "POST only");
-    why = read_command(c, e, &status);
+    why = read_command(c, e);
     if (why)
-        return exchange_refuse(c, status, 0, why);
+        return exchange_refuse(c, MHD_HTTP_BAD_REQUEST, 0, why);
     result = idem_run(&the.j.table, &e->reply, &e->request, pour, e,
                       journal_millis);
     wait_for_disk();                    // what the answer relies on

@@ -67,6 +67,41 @@ answers() {
     echo "answers: as the draft and the manual have it"
 }
 
+# status TEXT: what is answered to the headers of a request, before its body
+status() {
+    printf 'POST /pours HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n' "$1" |
+        python3 -c 'import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as link:
+    link.sendall(sys.stdin.buffer.read())
+    link.settimeout(60)
+    print(link.recv(12).decode()[9:])' "$port"
+}
+
+# Nobody's body is waited for before it is known whose it is; a list of clients
+# is not misread.
+strangers() {
+    name=strangers
+    start
+    is "$(status 'Content-Length: 5')" 401
+    is "$(status 'Transfer-Encoding: chunked')" 401
+    is "$(status "Content-Length: 1025
+Authorization: Bearer $token")" 413
+    is "$(head -c 3000 /dev/zero | curl -s -o /dev/null -w '%{http_code}' \
+        -T - -X POST -H Expect: -H "Authorization: Bearer $token" \
+        -H 'Idempotency-Key: "a"' "http://127.0.0.1:$port/pours")" 000
+    stop
+    long=$(printf %064d 7)
+    for line in "$long$long $token" "$(printf %033d 7) $token" "a ${long}8" \
+        "a $token b" "a" "a $(printf %031d 7)"; do
+        printf 'panel %s\n%s\n' "$other" "$line" >"$work/bad-tokens"
+        "$B/http/httpd" --port "$port" --journal strangers/journal \
+            --log strangers/log --tokens "$work/bad-tokens" >>"$work/bad" 2>&1
+        is "$line: $?" "$line: 1"
+    done
+    is "$(grep -c 'up to 32 lines\|32 characters at least' "$work/bad")" 6
+    echo "strangers: are not listened to"
+}
+
 # At once: one of them pours, the others are answered to wait; and ask again.
 concurrent() {
     name=concurrent
@@ -146,5 +181,6 @@ chaos() {
 cd "$work"
 printf 'panel %s\nphone %s\n' $token $other >tokens
 answers
+strangers
 concurrent
 if [ "${SHORT:-}" = 1 ]; then chaos 5 15; else chaos 40 100; fi
