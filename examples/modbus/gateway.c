@@ -18,10 +18,11 @@
 #include "registers.h"
 
 #include <modbus/modbus.h>
-#include <sys/select.h>
+#include <poll.h>
 
 // A window may have QUOTA numbers that are remembered, so all of them fit.
 enum { QUOTA = 200, CAPACITY = WINDOWS * QUOTA, KEY_MAX = 1 + 8 };
+enum { CONNECTIONS = 4 * WINDOWS };
 enum { WRITE_MANY = 0x10, WRITE_AND_READ = 0x17 };
 
 static const char help[] =
@@ -33,6 +34,10 @@ static station the = { .port = 1502, .j.path = "modbus.journal",
                        .p.path = "modbus.log" };
 static modbus_t *bus;
 static modbus_mapping_t *registers;
+
+// The listener, then connections; and when each was heard last.
+static struct pollfd polled[1 + CONNECTIONS];   // fd -1: none
+static uint32_t heard_ms[1 + CONNECTIONS];
 
 /* ------------------------------------------------------------------ answers */
 
@@ -192,41 +197,44 @@ static int serve_connection(int fd)
     return len >= 0;
 }
 
-static void accept_connection(int listener, fd_set *all, int *highest)
+/* Takes a connection; if there are as many as may be, in place of the one that
+   is silent for longest: that of a master that lost power never ends. */
+static void accept_connection(void)
 {
-    int fd = modbus_tcp_accept(bus, &listener);
+    int i, place = 1, fd = modbus_tcp_accept(bus, &polled[0].fd);
+    uint32_t now = journal_millis();
 
     if (fd < 0)
         return;
-    if (fd >= FD_SETSIZE) {
-        close(fd);
-        return;
-    }
-    FD_SET(fd, all);
-    if (fd > *highest)
-        *highest = fd;
+    for (i = 1; i <= CONNECTIONS && polled[place].fd >= 0; i++)
+        if (polled[i].fd < 0 || now - heard_ms[i] > now - heard_ms[place])
+            place = i;
+    if (polled[place].fd >= 0)
+        close(polled[place].fd);
+    polled[place].fd = fd;
+    heard_ms[place] = now;
 }
 
 static void run(int listener)
 {
-    fd_set all, ready;
-    int highest = listener, fd;
+    int i;
 
-    FD_ZERO(&all);
-    FD_SET(listener, &all);
+    for (i = 0; i <= CONNECTIONS; i++) {
+        polled[i].fd = i ? -1 : listener;
+        polled[i].events = POLLIN;
+    }
     while (!station_stop) {
-        struct timeval wait = { 0, 20000 };
-        ready = all;
-        if (select(highest + 1, &ready, NULL, NULL, &wait) <= 0)
-            FD_ZERO(&ready);
-        for (fd = 0; fd <= highest; fd++)
-            if (fd != listener && FD_ISSET(fd, &ready) &&
-                !serve_connection(fd)) {
-                close(fd);
-                FD_CLR(fd, &all);
+        int ready = poll(polled, 1 + CONNECTIONS, 20);
+        for (i = 1; i <= CONNECTIONS && ready > 0; i++)
+            if (polled[i].revents) {
+                heard_ms[i] = journal_millis();
+                if (!serve_connection(polled[i].fd)) {
+                    close(polled[i].fd);
+                    polled[i].fd = -1;
+                }
             }
-        if (FD_ISSET(listener, &ready))
-            accept_connection(listener, &all, &highest);
+        if (ready > 0 && polled[0].revents)
+            accept_connection();
         if (pump_stops(&the.p))
             station_complete(&the, &the.p.claim, STATUS_POURED, 0, "");
         idem_maintain(&the.j.table, journal_millis());

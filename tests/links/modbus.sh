@@ -63,6 +63,18 @@ quota() {
     echo "quota: a window that is full leaves room for the others"
 }
 
+# Masters that lost power have left their connections open.
+crowd() {
+    name=crowd
+    start
+    got=$(ask "crowd $daemon 0 7 1 5")
+    is "${got% *}" 1
+    [ "${got#* }" -lt 60 ] || fail "crowd: ${got#* } files are open"
+    is "$(ask "0 7 1 5" "0 7 2 5")" "1|1"
+    stop
+    echo "crowd: 200 silent connections, and one that is served"
+}
+
 interrupted() {
     name=interrupted
     start --ml-ms 60000
@@ -149,6 +161,7 @@ cd "$work"
 answers
 forgotten
 quota
+crowd
 interrupted
 lines
 if [ "${SHORT:-}" = 1 ]; then chaos 5 20; else chaos 40 150; fi

@@ -9,7 +9,10 @@
 "raw FUNCTION AT ..."        a message as it is: 10 (16), 6 or 5; registers
 "raw 23 AT COUNT ..."        writes ... to 0 and reads COUNT registers from AT
 "slow"                       begins a message, and goes on a byte at a time
-"flood"                      202 commands of 1 ml in window 0, epoch 7"""
+"flood"                      202 commands of 1 ml in window 0, epoch 7
+"crowd PID WINDOW ..."       writes a command after 200 others have connected,
+                             and counts the files that PID has open"""
+import os
 import socket
 import struct
 import sys
@@ -71,6 +74,17 @@ def slow(link):
     return "heard out"
 
 
+def crowd(port, pid, command):
+    silent = [socket.create_connection(("127.0.0.1", port))
+              for _ in range(200)]
+    with socket.create_connection(("127.0.0.1", port)) as link:
+        status = ask(link, *command)
+    files = len(os.listdir(f"/proc/{pid}/fd"))
+    for one in silent:
+        one.close()
+    return f"{status} {files}"
+
+
 def main(port, lines):
     with socket.create_connection(("127.0.0.1", port)) as link:
         for line in lines:
@@ -81,6 +95,9 @@ def main(port, lines):
                 print(raw(link, words[1:]))
             elif words[0] == "once":
                 print(once(link, *map(int, words[1:])))
+            elif words[0] == "crowd":
+                words = list(map(int, words[1:]))
+                print(crowd(port, words[0], words[1:]))
             elif words[0] == "flood":
                 for sequence in range(1, 203):
                     print(ask(link, 0, 7, sequence, 1))
