@@ -203,10 +203,15 @@ int effect_number(const char *option, const char *text, int most)
 
 void effect_read_secret(idem_config *config, const char *path)
 {
+    char bytes[sizeof config->secret + 1];
     int fd = open(path, O_RDONLY);
-    ssize_t size = sizeof config->secret;
+    ssize_t len = fd < 0 ? -1 : read(fd, bytes, sizeof bytes);
 
-    if (fd < 0 || read(fd, config->secret, (size_t)size) != size)
-        effect_die(path, "cannot be read, or is shorter than 16 bytes");
+    if (len < 0)
+        effect_die(path, strerror(errno));
+    // Digits of a secret are longer than it, and half of them half as random.
+    if (len != sizeof config->secret)
+        effect_die(path, "not 16 bytes");
+    memcpy(config->secret, bytes, sizeof config->secret);
     close(fd);
 }

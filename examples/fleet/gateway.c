@@ -120,13 +120,17 @@ static void on_message(struct mosquitto *m, void *ctx,
 static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
                        const mosquitto_property *properties)
 {
-    (void)ctx, (void)flags, (void)properties;
-    if (result == 0)
+    (void)flags, (void)properties;
+    if (connection_accepted(&((gateway *)ctx)->broker, result))
         mosquitto_subscribe_v5(m, NULL, "$share/fleet/pump/+/command", 1, 0,
                                NULL);
-    else
-        fprintf(stderr, "gateway: the broker refuses: %s\n",
-                mosquitto_reason_string(result));
+}
+
+static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
+                          const mosquitto_property *properties)
+{
+    (void)m, (void)properties;
+    connection_ended(&((gateway *)ctx)->broker, reason);
 }
 
 static void on_subscribe(struct mosquitto *m, void *ctx, int mid, int count,
@@ -141,22 +145,26 @@ static void on_subscribe(struct mosquitto *m, void *ctx, int mid, int count,
 
 static void run(gateway *g)
 {
+    connection *broker = &g->broker;
     struct mosquitto *m;
     int result;
 
     mosquitto_lib_init();
-    m = mosquitto_new(g->id, true, g);      // what a killed one had is resent
+    m = mosquitto_new(broker->id, true, g); // what a killed one had is resent
     if (!m)
         effect_die("mosquitto_new", strerror(errno));
     mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_int_option(m, MOSQ_OPT_TCP_NODELAY, 1);
     mosquitto_connect_v5_callback_set(m, on_connect);
     mosquitto_subscribe_v5_callback_set(m, on_subscribe);
+    mosquitto_disconnect_v5_callback_set(m, on_disconnect);
     mosquitto_message_v5_callback_set(m, on_message);
-    result = mosquitto_connect_bind_v5(m, g->host, g->port, 30, NULL, NULL);
+    result = mosquitto_connect_bind_v5(m, broker->host, broker->port, 30, NULL,
+                                       NULL);
     while (!stop) {
+        connection_report(broker, result);
         if (result != MOSQ_ERR_SUCCESS) {
-            gateway_pause(100);
+            connection_wait(broker);
             result = mosquitto_reconnect(m);
         }
         if (result == MOSQ_ERR_SUCCESS)
@@ -186,22 +194,25 @@ static void open_fleet(gateway *g)
 }
 
 static gateway this_one = {
-    .host = "127.0.0.1", .id = "gateway", .store = "redis://127.0.0.1",
-    .secret = "gateway.secret", .log = "pump.log", .port = 1883,
-    .lease_ms = 10000 };
+    .broker = { .program = "gateway", .host = "127.0.0.1", .id = "gateway",
+                .port = 1883 },
+    .store = "redis://127.0.0.1", .secret = "gateway.secret",
+    .log = "pump.log", .lease_ms = 10000 };
 
 /* Where the value of an option goes: text, or else a number. */
 static const struct {
     const char *name, **text;
     int      *number, most;
 } options[] = {
-    { "--host", &this_one.host, NULL, 0 }, { "--id", &this_one.id, NULL, 0 },
+    { "--host", &this_one.broker.host, NULL, 0 },
+    { "--id", &this_one.broker.id, NULL, 0 },
     { "--store", &this_one.store, NULL, 0 },
     { "--log", &this_one.log, NULL, 0 },
     { "--secret", &this_one.secret, NULL, 0 },
-    { "--port", NULL, &this_one.port, 65535 },
+    { "--port", NULL, &this_one.broker.port, 65535 },
     { "--ml-ms", NULL, &this_one.ml_ms, 1000000 },
     { "--lease-ms", NULL, &this_one.lease_ms, IDEM_LEASE_MAX } };
+enum { LEASE_MIN_MS = 1000 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
 static void parse(gateway *g, char **argv)
@@ -232,6 +243,8 @@ static void parse(gateway *g, char **argv)
         fputs(help, stdout);
         exit(strcmp(*argv, "--help") != 0);
     }
+    if (g->lease_ms < LEASE_MIN_MS)     // it is renewed in every quarter
+        effect_die("--lease-ms", "at least 1000");
 }
 
 int main(int argc, char **argv)

@@ -5,12 +5,14 @@
 
 #include "effect.h"
 #include "../mqtt/command.h"
+#include "../mqtt/connection.h"
 
 enum { KEY_MAX = 160, RESPONSE_MAX = 48 };
 
 typedef struct device {
-    const char *host, *id, *store, *secret, *log;
-    int      port, ml_ms, lease_ms, no_idem;
+    connection broker;
+    const char *store, *secret, *log;
+    int      ml_ms, lease_ms, no_idem;
     long     place;                     /* in the log, before the claim */
     fleet    f;
     idem_config config;
@@ -21,7 +23,5 @@ int gateway_execute(idem_job *job);
 
 /* Pours, whoever has poured before. */
 void gateway_pour_blindly(const command *c, long ml);
-
-void gateway_pause(long ms);
 
 #endif

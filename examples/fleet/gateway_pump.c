@@ -9,13 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-void gateway_pause(long ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-    nanosleep(&t, NULL);
-}
-
 enum { NAME = EFFECT_LINE - 40 };
 
 /* What the log calls a command, in dst of NAME bytes.  A topic is the
@@ -40,6 +33,15 @@ static const char *name_of(char *dst, const command *c)
     return dst;
 }
 
+/* The pump runs: a signal does not cut that short. */
+static void run_for(long ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
 /* Pours, and renews the lease four times in it; returns whether it came to its
    end.  It stops when another may have taken over. */
 static int pour(const command *c, long ml, const idem_claim *claim)
@@ -49,7 +51,7 @@ static int pour(const command *c, long ml, const idem_claim *claim)
     int result;
 
     while (rest > 0) {
-        gateway_pause(rest < slice ? rest : slice);
+        run_for(rest < slice ? rest : slice);
         rest -= slice;
         if (rest <= 0 || !claim)
             continue;

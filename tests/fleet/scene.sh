@@ -87,6 +87,30 @@ slow() {
     echo "slow: 4 commands of up to 5 s with leases of 3 s, each executed once"
 }
 
+# A signal does not cut a pour short: it ends after that.
+ended() {
+    "$B/fleet/gateway" --new-log "$work/ended.log"
+    "$B/fleet/gateway" --no-idem --ml-ms 1000 --log "$work/ended.log" \
+        --port "$broker_port" >"$work/ended" &
+    pid=$!
+    children=$pid
+    wait_for grep -q ready "$work/ended"
+    begun=$(date +%s%N)
+    "$pour" --port "$broker_port" --retry 500 a 3 >"$work/ended-answer" &
+    children="$children $!"
+    wait_for grep -q begins "$work/ended.log"
+    kill -TERM "$pid"
+    wait "$pid" || fail "ended: the gateway did not end well"
+    [ $((($(date +%s%N) - begun) / 1000000)) -ge 3000 ] ||
+        fail "ended: a pour of 3 s took less"
+    grep -q "^ends" "$work/ended.log" || fail "ended: not to the end"
+    signal=TERM
+    end $children
+    children=
+    passed=$((passed + 2))
+    echo "ended: a signal ends a gateway after its pour"
+}
+
 # The log that shows what was done is not what it was: no gateway goes on.
 logs() {
     for fault in missing empty foreign; do
@@ -107,6 +131,20 @@ logs() {
             fail "logs: $option"
         passed=$((passed + 1))
     done
+    timeout 20 "$B/fleet/gateway" --lease-ms 999 --log "$work/bad.log" \
+        2>"$work/refused"
+    grep -q "^--lease-ms: at least 1000" "$work/refused" || fail "logs: lease"
+    # Digits instead of bytes, and too few: half a secret is none.
+    "$B/fleet/gateway" --new-log "$work/good.log"
+    for size in 8 32; do
+        head -c $size /dev/zero | tr '\0' a >"$work/digits"
+        timeout 20 "$B/fleet/gateway" --secret "$work/digits" \
+            --log "$work/good.log" --port "$broker_port" \
+            --store "$redis_url#logs" 2>"$work/refused"
+        grep -q "digits: not 16 bytes" "$work/refused" ||
+            fail "logs: a secret of $size bytes"
+        passed=$((passed + 1))
+    done
     build fleet/effect $here/effect.c $F/effect.c
     "$B/fleet/effect" "$work" >"$work/effect" || fail "$(cat "$work/effect")"
     count "$(tail -n 1 "$work/effect")"
@@ -125,6 +163,7 @@ blind() {
 head -c 16 /dev/urandom >"$work/secret"
 need broker redis postgres
 logs
+ended
 slow "$redis_url"
 kills=8 count=250
 [ "${SHORT:-}" != 1 ] || kills=4
