@@ -90,6 +90,11 @@ migrate 0 "1 keys copied" spare new5 200,32,64,8,8192
 migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 migrate 1 "no geometry, see" journal new2 200,32
+for geometry in 64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
+    64,32,32,0,4096,-5 64,32,32,0,4096,32768 64,-1,32,0,4096 ''; do
+    migrate 1 "no geometry, see" journal new4 "$geometry"
+    [ ! -e new4 ] || fail "a file was made for \"$geometry\""
+done
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 prints 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 prints 1 "journal: an argument is impossible" "$B/file" journal '' x
@@ -112,6 +117,23 @@ prints 2 "no such option" \
     journal
 prints 2 "would do" "$B/inspect" --capacity 9999 journal
 prints 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
+
+# A machine that is up for days, which no audit may take for the device's time.
+cat >up.c <<END
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, t);
+    t->tv_sec += 172800;
+    return result;
+}
+END
+${CC:-cc} -shared -fPIC up.c -o up.so
+prints 0 "each command was executed once" env LD_PRELOAD="$work/up.so" \
+    "$B/serial/demo" --count 20 --only 0
 
 # started COMMAND...: until it has looked for its broker, which is none, and
 # ends it; status 1 if it ended before.
