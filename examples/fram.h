@@ -72,6 +72,17 @@ static int begin(idem_claim *claim, idem_reply *reply, const char *key)
     return idem_begin(&table, claim, reply, &request, now_ms++);
 }
 
+/* The response of an outcome that a reply names */
+static const char *response(const idem_claim *claim)
+{
+    static char text[RESPONSE_MAX + 1];
+    size_t len = RESPONSE_MAX;
+
+    (void)idem_response(&table, text, &len, claim, 0);
+    text[len] = 0;
+    return text;
+}
+
 static int complete(const idem_claim *claim, const char *response)
 {
     idem_outcome outcome = { .response = response,

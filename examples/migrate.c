@@ -49,11 +49,13 @@ typedef struct journal {
 static int parse(journal *j, uint32_t *sector_size, const char *text)
 {
     unsigned capacity, key_max, response_max, state_max, sector, senders = 0;
+    int five = 0, six = 0;
 
-    if (sscanf(text, "%u,%u,%u,%u,%u,%u", &capacity, &key_max, &response_max,
-               &state_max, &sector, &senders) < 5 ||
+    sscanf(text, "%u,%u,%u,%u,%u%n,%u%n", &capacity, &key_max, &response_max,
+           &state_max, &sector, &five, &senders, &six);
+    if (!five || text[six ? six : five] || strchr(text, '-') ||
         key_max > UINT8_MAX || response_max > UINT16_MAX ||
-        state_max > UINT16_MAX)
+        state_max > UINT16_MAX || senders > IDEM_SENDERS_MAX)
         return 0;
     j->config.capacity = capacity;
     j->config.key_max = (uint16_t)key_max;

@@ -86,27 +86,42 @@ static const char *on_motor(const char *key, const char *what)
         motor_runs = 0;
         return "stopped";
     }
-    if (begin(&claim, &reply, key) != IDEM_EXECUTE)
-        return "refused";
-    motor_runs = 1;
-    return complete(&claim, "runs") == IDEM_OK ? "runs" : "error";
+    switch (begin(&claim, &reply, key)) {
+    case IDEM_EXECUTE:
+        motor_runs = 1;
+        return complete(&claim, "runs") == IDEM_OK ? "runs" : "ask again";
+    case IDEM_RECOVER:                          // it may have run, and have
+    case IDEM_UNCERTAIN:                        // been stopped since
+        return complete(&claim, "look") == IDEM_OK ? "look" : "ask again";
+    case IDEM_REPLAY:
+        return response(&reply.claim);
+    }
+    return "ask again";                         // full, or busy
 }
 
 static int stop(void)
 {
     char key[] = "run 0";
+    idem_claim claim;
+    idem_reply reply;
     int i;
 
     CHECK(first_power_on() == IDEM_OK);
     for (i = 0; i < KEYS; i++, key[4]++)
         CHECK(strcmp(on_motor(key, "run"), "runs") == 0);
-    CHECK(strcmp(on_motor("run 8", "run"), "refused") == 0);    // it is full
+    CHECK(strcmp(on_motor("run 8", "run"), "ask again") == 0);  // it is full
     CHECK(motor_runs);
     CHECK(strcmp(on_motor("stop 1", "stop"), "stopped") == 0);
     CHECK(!motor_runs);
-    CHECK(strcmp(on_motor("run 0", "run"), "refused") == 0);    // a duplicate
+    CHECK(strcmp(on_motor("run 0", "run"), "runs") == 0);       // a duplicate
     CHECK(!motor_runs);
     CHECK(strcmp(on_motor("stop 1", "stop"), "stopped") == 0);
+    CHECK(first_power_on() == IDEM_OK);
+    CHECK(begin(&claim, &reply, "run 1") == IDEM_EXECUTE);
+    CHECK(power_on() == IDEM_OK);               // while it started the motor
+    for (i = 0; i < 9; i++)
+        CHECK(strcmp(on_motor("run 1", "run"), "look") == 0);
+    CHECK(!motor_runs);
     return 0;
 }
 

@@ -7,6 +7,9 @@
  * message id of its own; libcoap repeats that one as RFC 7252 says, but not
  * after it was acknowledged, and not after a restart.
  *
+ * A key's time, and its age, begin anew with each start: start it with the same
+ * key within 12 hours of the first time (python/outbox.py keeps that).
+ *
  * Prints key, ml, response code and text.  Exit status: 0 it poured, 1 it did
  * not or nobody knows, 2 it could not run.
  */
@@ -45,11 +48,16 @@ typedef struct sender {
 
 static sender the;              // a libcoap handler has no argument of ours
 
+/* Also while the machine sleeps: an age must not be too small. */
 static long long now_ms(void)
 {
     struct timespec t;
 
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &t);
+#else
     clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 

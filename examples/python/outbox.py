@@ -102,9 +102,11 @@ class Outbox:
             WHERE verdict IS NULL ORDER BY id""").fetchall()
 
     def start(self, number):
-        """Before it is sent for the first time"""
+        """Before it is sent for the first time; returns when that is"""
+        first_s = time.time()
         self.db.execute("UPDATE command SET first_s = ? WHERE id = ?",
-                        (time.time(), number))
+                        (first_s, number))
+        return first_s
 
     def settle(self, number, verdict, reason, text):
         self.db.execute("""UPDATE command SET verdict = ?, reason = ?, text = ?
@@ -190,19 +192,27 @@ class Link:
 
 # ------------------------------------------------------------------------- run
 
+def running_s():
+    """Seconds of a clock that nobody sets, and which goes on in a machine that
+    sleeps, where there is such a one"""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 class Command:
     """One that is under way"""
 
     def __init__(self, number, key, payload, first_s):
         self.number, self.key, self.payload = number, key, payload
-        self.first_s, self.times = first_s, 0
+        self.first_s, self.seen_s, self.times = first_s, running_s(), 0
         self.due, self.listening = 0, False
 
     def elapsed_ms(self):
-        """Since the first time, which was perhaps before a restart.  A clock
-        that was set back makes it less: so leave room between the deadline and
-        the device's retention."""
-        return int(max(time.time() - self.first_s, 0) * 1000)
+        """Since the first time, or more.  That was perhaps before a restart, so
+        the clock on the wall counts too.  One that was set back over a restart,
+        as where no battery keeps it, makes it less: set it before this runs."""
+        return int(1000 * max(time.time() - self.first_s,
+                              running_s() - self.seen_s))
 
     def decide(self, patience, answer, wait_ms):
         """The verdict after an answer; if it is RESEND, sets when."""
@@ -218,8 +228,7 @@ def send(box, link, command, answer_ms, deadline_ms):
     """Sends a command once more.  Returns RESEND; or GIVE_UP if it is too late
     for that, as after a long time off."""
     if command.first_s is None:
-        command.first_s = time.time()
-        box.start(command.number)
+        command.first_s, command.seen_s = box.start(command.number), running_s()
     if command.elapsed_ms() > deadline_ms:
         return GIVE_UP
     command.times += 1

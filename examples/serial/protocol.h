@@ -36,7 +36,8 @@ enum {
     PROTOCOL_DONE = 1,      /* executed, now or before; payload: response */
     PROTOCOL_FAILED = 2,    /* finally; payload: response */
     PROTOCOL_WAIT = 3,      /* ask again; payload: in how many ms, 2 bytes */
-    PROTOCOL_REFUSED = 4    /* not executed; payload: the idem.h result */
+    PROTOCOL_REFUSED = 4    /* no outcome; payload: the idem.h result, which
+                               idem_retry understands */
 };
 
 typedef struct protocol_message {

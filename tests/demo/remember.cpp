@@ -66,7 +66,7 @@ int main()
     is("a on\n", "no secret in the EEPROM;", LOW);
     for (int i = 0; i < 16; i++)
         eeprom[E2END + 1 - 16 + i] = (uint8_t)(7 * i + 1);
-    is("a on\r\na on\r\nb on\nb off\n", "done;done before;done;refused: 6;",
+    is("a on\r\na on\r\nb on\nb off\n", "done;done before;done;result 6;",
        LOW);
     is("b on\nc on\n", "done before;done;", HIGH);
     std::memcpy(before, eeprom, sizeof eeprom);

@@ -74,11 +74,11 @@ int main()
     gives("2 on\r\n2 on\r\n", 1, "done;done before;");
     gives("3 on\r3 on\n", 1, "done;done before;");
     gives("\n\r\n", 0, "");
-    gives("4 " + longer + " 5 on\n", 0, "refused: -2;");
+    gives("4 " + longer + " 5 on\n", 0, "result -2;");
     gives("5 " + std::string(37, 'x') + "\n", 1, "done;");      // all that fits
-    gives("6 " + std::string(38, 'x') + "\n6 on\n", 1, "refused: -2;done;");
-    gives(std::string("7 o\0n\n", 6), 0, "refused: -2;");
-    gives("123456789 on\n on\n", 0, "refused: -2;refused: -1;");
+    gives("6 " + std::string(38, 'x') + "\n6 on\n", 1, "result -2;done;");
+    gives(std::string("7 o\0n\n", 6), 0, "result -2;");
+    gives("123456789 on\n on\n", 0, "result -2;result -1;");
     memcpy(secret, config.secret, sizeof secret);
     setup();
     if (memcmp(secret, config.secret, sizeof secret) == 0) {

@@ -60,6 +60,35 @@ answers() {
     echo "answers: one without a reason is none"
 }
 
+# aged WALL RUNNING [YES]: the age of a command in s, after the clock on the wall
+# went by so much and the other one by so much; sent first before a restart
+aged() {
+    python3 - "$examples/python" "$@" <<'END'
+import sys
+import time
+sys.path.insert(0, sys.argv[1])
+import outbox
+wall, running = map(float, sys.argv[2:4])
+outbox.time = type(sys)("clocks")
+outbox.time.time = lambda: 1e9
+outbox.time.CLOCK_BOOTTIME = time.CLOCK_MONOTONIC
+outbox.time.clock_gettime = lambda clock: 50.
+command = outbox.Command(1, b"key", b"5", 1e9 - 7 if sys.argv[4:] else None)
+command.first_s = command.first_s or 1e9
+outbox.time.time = lambda: 1e9 + wall
+outbox.time.clock_gettime = lambda clock: 50. + running
+print(command.elapsed_ms() // 1000)
+END
+}
+
+# A command does not get younger when a clock is set, or stands.
+ages() {
+    is "$(aged 5 5)|$(aged 5 5 yes)|$(aged -86400 60)" "5|12|60"
+    is "$(aged 86400 60)|$(aged 0 172800 yes)|$(aged 1 1 yes)" \
+        "86400|172800|8"
+    echo "ages: none gets less"
+}
+
 # add FROM TO: commands into the outbox, in pieces, killed in between and begun
 # again: an intention has one key
 add() {
@@ -158,4 +187,5 @@ python3 "$tests/links/retry.py" examples/python "$(($(date +%s) % 1000))" \
 cd "$work"
 alike
 answers
+ages
 if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 240; fi

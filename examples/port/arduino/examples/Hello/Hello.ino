@@ -17,6 +17,8 @@ static uint8_t len;
 static bool too_long;           // more came than fits into `line`
 
 // Words of its own, in flash: those of idem_text take 700 bytes of RAM here.
+// Other results are numbers of idem.h's >>types: idem_retry tells the sender
+// whether to ask again.
 static void answer(int result)
 {
     if (result == IDEM_OK) {
@@ -24,8 +26,8 @@ static void answer(int result)
     } else if (result == IDEM_REPLAY) {
         Serial.println(F("done before"));
     } else {
-        Serial.print(F("refused: "));
-        Serial.println(result);         // a number of idem.h's >>types
+        Serial.print(F("result "));
+        Serial.println(result);
     }
 }
 

@@ -27,7 +27,8 @@ static uint8_t len;
 static bool too_long;           // more came than fits into `line`
 static bool opened;
 
-// Results are numbers of idem.h: its words would take 700 bytes of RAM.
+// Results are numbers of idem.h, whose words would take 700 bytes of RAM:
+// idem_retry tells the sender whether to ask again.
 static void answer(int result)
 {
     if (result == IDEM_OK) {
@@ -35,7 +36,7 @@ static void answer(int result)
     } else if (result == IDEM_REPLAY) {
         Serial.println(F("done before"));
     } else {
-        Serial.print(F("refused: "));
+        Serial.print(F("result "));
         Serial.println(result);
     }
 }
