@@ -2891,8 +2891,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on, if
      D1. skipped bytes stand before relocated_end;
-     D2. a gap stands before a record with flag 0x40: all before it in the
-         sector was durable;
+     D2. a gap stands before a record with flag 0x40, even the last one by 6:
+         all before it in the sector was durable;
      D3. skipped bytes stand right before a previous_end; or a gap stands
          anywhere before it, and the header that has this previous_end is not
          the first of its boot;
@@ -5106,18 +5106,21 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Moves the clock to the time of the newest record of a boot, if the next one
-   has rewritten it: the first valid one from an offset on. */
-static void idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
-                                        uint32_t at, idemi_record *r)
+/* After a gap: moves the clock to the time of the newest record of a boot, if
+   the next one has rewritten it: the first valid one from an offset on.  Returns
+   whether it has the flag that all before it was durable (D2). */
+static int idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
+                                   int gap, uint32_t at, idemi_record *r)
 {
     uint32_t end =
-        scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
+        gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
 
     while (at < end && !idemi_reading_record(t, scan->h.sequence, at, r))
         at = idemi_reading_skip(t, at, end);
-    if (at < end)
-        idemi_opening_time(t, r->time, 0);
+    if (at >= end)
+        return 0;
+    idemi_opening_time(t, r->time, 0);
+    return (r->flags & IDEMI_SYNCED) != 0;
 }
 
 /* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9.
@@ -5176,10 +5179,9 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    if (idemi_opening_is_loss(t, scan, gap, at, dirty))
+    if (idemi_opening_rewritten(t, scan, gap, at, r) ||
+        idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);
-    if (gap)
-        idemi_opening_rewritten(t, scan, at, r);
     return gap;
 }
 

@@ -543,6 +543,8 @@ def read_sector(device, table, header, named_by):
             r = record_of(device, header, at, table.slots)
             if r:
                 advance(device, table, table.time + r.time)
+                if r.flags & DURABLE:
+                    lost.add("D2")
                 break
             at += device.granule
     if named_by and (behind < end or gap and not named_by.first):

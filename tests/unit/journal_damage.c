@@ -327,6 +327,29 @@ TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_a_loss)
     }
 }
 
+/* The next boot rewrites the newest record, not those before it: an outcome, of
+   which half of the check is its claim's; and a batch. */
+TEST(s5_a_flipped_bit_before_a_boots_newest_record_is_a_loss)
+{
+    static const struct { const char *before, *after; int key, is; } lines[] = {
+        { "Ba Ca Bb Cb", "Bc P Ba:replay", 1, IDEM_REPLAY },
+        { "batch Ba Ca Bb Cb", "Y Bc Y P Ba:replay", 1, IDEM_REPLAY },
+        { "batch Ba Ca Bb Cb Bd", "Y Bc Y P Ba:replay", 3, IDEM_RECOVER },
+    };
+    operation o;
+
+    for (unsigned i = 0; i < COUNT(lines); i++)
+        for (uint32_t bit = 0; bit == 0 || bit < 8 * o.len; bit++) {
+            device_on(&roomy, lines[i].before);
+            o = newest();
+            run(lines[i].after);
+            flip(o.at + bit / 8, bit % 8);
+            run("P Ba:replay");
+            if (answer('B', (unsigned)lines[i].key) != lines[i].is)
+                assert_int_not_equal(the.table->stats.lost, 0);
+        }
+}
+
 static struct { uint32_t at, after; int byte; } fickle;
 
 /* So many reads from a place on are as they should be, and then no more. */
