@@ -241,8 +241,7 @@ static struct MHD_Daemon *start_http(void)
     at.sin_port = htons((uint16_t)the.port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     d = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-            MHD_USE_ERROR_LOG,
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD,
         (uint16_t)the.port, NULL, NULL, on_request, NULL,
         MHD_OPTION_SOCK_ADDR, &at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,

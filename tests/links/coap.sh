@@ -166,6 +166,22 @@ interrupted() {
     echo "interrupted: the log decides; without it nothing starts"
 }
 
+# What is no request is no line of the log: anybody could fill the disk.
+noise() {
+    name=noise
+    start
+    python3 -c 'import socket, sys
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for at in range(300):
+    for head in b"\x70\0", b"\x60\0", b"\x40\xff", b"\x4f\2", b"\0":
+        link.sendto(head + at.to_bytes(2, "big"),
+                    ("127.0.0.1", int(sys.argv[1])))' "$port"
+    is "$(ask "0 1 pour 65001=noise 2")" "2.04 poured 2 ml"
+    is "$(wc -l <"$work/noise.log")" 0
+    stop
+    echo "noise: says nothing"
+}
+
 # chaos KILLS COMMANDS: four senders at once
 chaos() {
     kills=$1 count=$2
@@ -198,4 +214,5 @@ answers
 busy
 reboot
 interrupted
+noise
 if [ "${SHORT:-}" = 1 ]; then chaos 5 10; else chaos 40 100; fi

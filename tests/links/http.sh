@@ -86,6 +86,8 @@ strangers() {
     is "$(status 'Transfer-Encoding: chunked')" 401
     is "$(status "Content-Length: 1025
 Authorization: Bearer $token")" 413
+    is "$(status "$(printf 'a\r\n:')")" 400
+    is "$(wc -l <"$work/strangers.log")" 0  # anybody could fill the disk
     is "$(head -c 3000 /dev/zero | curl -s -o /dev/null -w '%{http_code}' \
         -T - -X POST -H Expect: -H "Authorization: Bearer $token" \
         -H 'Idempotency-Key: "a"' "http://127.0.0.1:$port/pours")" 000
