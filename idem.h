@@ -227,9 +227,9 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock continues from the
-   newest record: time without power does not count.  idem_maintain writes a
-   record after an eighth of the default retention; if none is written for 40
-   days the clock stops until the next.
+   newest record: time without power does not count, nor, while the table is
+   full, does a boot of less than a minute.  idem_maintain writes a record after
+   an eighth of the default retention; after 40 days without, the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
