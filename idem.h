@@ -5107,8 +5107,8 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 }
 
 /* After a gap: moves the clock to the time of the newest record of a boot, if
-   the next one has rewritten it: the first valid one from an offset on.  Returns
-   whether it has the flag that all before it was durable (D2). */
+   the next one has rewritten it: the first valid one from an offset on.  True
+   if it has the flag that all before it was durable (D2). */
 static int idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
                                    int gap, uint32_t at, idemi_record *r)
 {
