@@ -38,7 +38,6 @@ VERDICTS = {
     "TOO_OLD": REFUSED, "EXHAUSTED": REFUSED, "UNCERTAIN": REFUSED,
 }
 
-
 DEADLINE_MS = 43200000
 
 
@@ -61,8 +60,7 @@ def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
     wait = min((base_ms or 1000) << min(max(times, 1) - 1, 32),
                cap_ms or 60000)
     wait -= wait * chance >> 32
-    left = (deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms
-    if wait > max(left, 0):
+    if wait > max((deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms, 0):
         return GIVE_UP, None
     return RESEND, retry_after_ms + wait
 
@@ -96,8 +94,7 @@ class Outbox:
         return key
 
     def pending(self):
-        """Rows (id, key, payload, first_s), the oldest first; first_s is when
-        it was sent for the first time, or None"""
+        """Rows (id, key, payload, first_s: when it was sent first, or None)"""
         return self.db.execute("""SELECT id, key, payload, first_s FROM command
             WHERE verdict IS NULL ORDER BY id""").fetchall()
 
@@ -124,8 +121,8 @@ class Link:
     """MQTT 5 to pumpd: commands go to pump/NAME/command, answers come from
     pump/NAME/answer; the correlation data are the key."""
 
-    # A quota is full for a while; a payload that is not this key's, or none.
-    # After any other reason nobody knows whether it was executed.
+    # A quota is full for a while; not this key's payload, or none.  After any
+    # other reason nobody knows whether it was executed.
     results = {"0x00": "OK", "0x97": "BUSY", "0x99": "MISMATCH"}
 
     def __init__(self, host, port, name):
@@ -178,12 +175,13 @@ class Link:
                           message.payload.decode("utf-8", "replace")))
 
     def send(self, key, payload):
-        """Once; paho must keep nothing for later, that is the outbox's."""
+        """Once, with QoS 0: else paho would send it again by itself, at the
+        next connection, after any deadline."""
         if not self.ready:
             return
         properties = self.properties()
         properties.CorrelationData = key
-        self.client.publish(self.topic, payload, qos=1, properties=properties)
+        self.client.publish(self.topic, payload, qos=0, properties=properties)
 
     def close(self):
         self.client.disconnect()
@@ -193,8 +191,7 @@ class Link:
 # ------------------------------------------------------------------------- run
 
 def running_s():
-    """Seconds of a clock that nobody sets, and which goes on in a machine that
-    sleeps, where there is such a one"""
+    """Of a clock that nobody sets, and that goes on while a machine sleeps"""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
@@ -208,9 +205,8 @@ class Command:
         self.due, self.listening = 0, False
 
     def elapsed_ms(self):
-        """Since the first time, or more.  That was perhaps before a restart, so
-        the clock on the wall counts too.  One that was set back over a restart,
-        as where no battery keeps it, makes it less: set it before this runs."""
+        """Since the first time, which was perhaps before a restart, or more.
+        Where no battery keeps the clock, set it before this runs."""
         return int(1000 * max(time.time() - self.first_s,
                               running_s() - self.seen_s))
 

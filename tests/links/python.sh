@@ -89,6 +89,25 @@ ages() {
     echo "ages: none gets less"
 }
 
+# What was sent and not acknowledged is sent again by the outbox alone, which
+# looks at the deadline, and not by its MQTT library.
+once() {
+    : >once
+    python3 "$tests/demo/refusing.py" once >once &
+    children=$!
+    wait_for test -s once
+    $python "$outbox" once.box add a 5 >/dev/null || fail "once: add"
+    $python "$outbox" once.box run --port "$(head -n 1 once)" \
+        2>>"$work/outbox.log" &
+    children="$children $!"
+    wait_for grep -q 'published\|nothing' once
+    is "$(sed -n 2p once)" nothing
+    signal=KILL
+    end $children
+    children=
+    echo "once: what is in hand is not sent behind its back"
+}
+
 # add FROM TO: commands into the outbox, in pieces, killed in between and begun
 # again: an intention has one key
 add() {
@@ -188,4 +207,5 @@ cd "$work"
 alike
 answers
 ages
+once
 if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 240; fi
