@@ -60,7 +60,8 @@ def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
     wait = min((base_ms or 1000) << min(max(times, 1) - 1, 32),
                cap_ms or 60000)
     wait -= wait * chance >> 32
-    if wait > max((deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms, 0):
+    left = (deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms
+    if wait > max(left, 0):
         return GIVE_UP, None
     return RESEND, retry_after_ms + wait
 

@@ -60,8 +60,8 @@ answers() {
     echo "answers: one without a reason is none"
 }
 
-# aged WALL RUNNING [YES]: the age of a command in s, after the clock on the wall
-# went by so much and the other one by so much; sent first before a restart
+# aged WALL RUNNING [YES]: the age of a command in s, after the clock on the
+# wall went by so much and the other one by so much; sent first before a restart
 aged() {
     python3 - "$examples/python" "$@" <<'END'
 import sys
