@@ -4,9 +4,10 @@
  * One command per run, remembered in a file: repeat it, give the key another
  * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
  * The first run makes a secret, in pump.journal.secret: keep the two together.
- * Time counts while a program runs, here hardly ever: so this one remembers its
- * last 64 commands, for as long as it takes.  A daemon of your own remembers for
- * a time, .retention_ms, and refuses when it is full (the default of .full).
+ * Time counts while a program runs, here hardly ever: so this one remembers
+ * its last 64 commands, for as long as it takes.  A daemon of your own
+ * remembers for a time, .retention_ms, and refuses when it is full (the default
+ * of .full).
  * A program of your own that can see what it did (a line in a log) looks, on
  * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened it executes the
  * command.

@@ -147,8 +147,8 @@ static const char *header(struct MHD_Connection *c, const char *name)
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-/* Begins an exchange with its headers.  Nobody's body is read before it is known
-   whose it is. */
+/* Begins an exchange with its headers.  Nobody's body is read before it is
+   known whose it is. */
 static enum MHD_Result begin(struct MHD_Connection *c, exchange *e,
                              const char *url, const char *method)
 {

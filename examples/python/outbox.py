@@ -31,7 +31,6 @@ import time
 DONE, RESEND, REFUSED, GIVE_UP = "done", "resend", "refused", "give up"
 
 LOOK = "look"               # in the outbox: refused, and perhaps executed
-
 VERDICTS = {
     "OK": DONE, "REPLAY": DONE, "DONE": DONE,
     "MISMATCH": REFUSED, "E_ARG": REFUSED, "E_TOO_LARGE": REFUSED,

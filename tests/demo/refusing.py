@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: 0BSD
 """refusing.py [all | once]: an MQTT 5 broker that takes every client and
 refuses every subscription (0x87); or every client, a line for each; or takes
-the first alone, until that publishes, and listens for a while to what the next one
-publishes without a subscription: prints "nothing" if that is nothing.  Prints
-its port first."""
+the first alone, until that publishes, and listens for a while to what the next
+one publishes without a subscription: prints "nothing" if that is nothing.
+Prints its port first."""
 import socketserver
 import sys
 
