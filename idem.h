@@ -2156,8 +2156,8 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
    >>configured   fields of the configuration, as the code reads them
 
    With IDEM_CONFIG they are constants, and the compiler leaves out the code
-   that is not needed; without it they are the table's.  The secret is always
-   the table's.
+   that is not needed; without it they are the table's, and so are the sizes
+   that follow from them.  The secret is always the table's.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
 /* Here no parameter can hide the user's name. */
@@ -2191,6 +2191,7 @@ static inline const idem_config *idemi_configured(void)
     of((IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,           \
        IDEMI_CONFIG_GRANULE)
 #define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
+#define IDEMI_STORES_SIZES      0
 #define IDEMI_EVER_SENDERS      ((IDEM_CONFIG).senders != 0)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
 #define IDEMI_EVER_JOURNAL      ((IDEM_CONFIG).storage != NULL)
@@ -2207,6 +2208,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_RECORD_LIMIT(j)   ((j)->record_limit)
 #define IDEMI_HEAD_ROOM(j)      ((j)->head_room)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
+#define IDEMI_STORES_SIZES      1
 #define IDEMI_EVER_SENDERS      1
 #define IDEMI_EVER_STATE        1
 #define IDEMI_EVER_JOURNAL      1
@@ -5411,8 +5413,10 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
         return IDEM_E_MEMORY;
     IDEM_MEMSET(memory, 0, t->needed);
-    t->stride = (size_t)stride;
-    t->capacity = (unsigned)capacity;
+    if (IDEMI_STORES_SIZES) {
+        t->stride = (size_t)stride;
+        t->capacity = (unsigned)capacity;
+    }
     t->slots = memory + (size_t)senders * sizeof(idem_sender);
     t->links = (idem_link *)(void *)(t->slots +
                                      IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
@@ -5422,7 +5426,8 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
-    t->journal->record_limit = record_max;
+    if (IDEMI_STORES_SIZES)
+        t->journal->record_limit = record_max;
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
                                   idemi_journal_last(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
@@ -5450,15 +5455,17 @@ static int idemi_opening_geometry(idem_table *t)
     uint32_t sector_min =
         IDEMI_SECTOR_MIN(m->prog_size, relocated_key, relocated_max);
 
-    j->sector_size = m->sector_size;
-    j->sector_count = (uint16_t)m->sector_count;
-    j->granule = m->prog_size;
-    j->records_at = IDEMI_FRONT(m->prog_size);
     t->needed = 0;
     if (m->sector_size < sector_min)
         return IDEM_E_SPACE;
-    j->head_room =
-        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
+    if (IDEMI_STORES_SIZES) {
+        j->sector_size = m->sector_size;
+        j->sector_count = (uint16_t)m->sector_count;
+        j->granule = m->prog_size;
+        j->records_at = IDEMI_FRONT(m->prog_size);
+        j->head_room = (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min,
+                                                 relocated_key);
+    }
     t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
@@ -6890,7 +6897,7 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
     if (result < 0)
         return result;
     for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
-         slot < table->capacity; slot++) {
+         slot < IDEMI_CAPACITY(table); slot++) {
         idem_slot *s = idemi_slot_at(table, (unsigned)slot);
         if (!s->state || idemi_keys_has_expired(table, s))
             continue;
@@ -6908,14 +6915,14 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
 
     if (result < 0)
         return result;
-    slot = table->capacity;
+    slot = IDEMI_CAPACITY(table);
     if (entry->claim.token &&
         idemi_command_slot_of(table, &entry->claim, IDEMI_FINISHED))
         slot = (unsigned)entry->claim.slot;
     for (;;) {
         const idem_slot *s;
         slot = table->links[slot].newer;
-        if (slot == table->capacity)
+        if (slot == IDEMI_CAPACITY(table))
             return idemi_public_leave(table, IDEM_E_NOT_FOUND);
         s = idemi_slot_at(table, slot);
         if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))

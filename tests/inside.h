@@ -12,7 +12,7 @@
 static inline uint32_t inside_last_sequence(const idem_table *t)
 {
     uint64_t last = (IDEM_WIDE ? UINT64_MAX >> 16 : UINT32_MAX) /
-                    t->journal->sector_size;
+                    t->config->storage->sector_size;
 
     return last < UINT32_MAX ? (uint32_t)last : UINT32_MAX;
 }
@@ -23,7 +23,7 @@ static inline void inside_start_far(idem_table *t, uint32_t sequence)
 {
     t->journal->sequence = t->journal->head = sequence;
     t->journal->tail = sequence + 1;
-    t->token = ((idem_token)sequence + 1) * t->journal->sector_size - 1;
+    t->token = ((idem_token)sequence + 1) * t->config->storage->sector_size - 1;
 }
 
 /* The oldest sector that is needed is said to be another. */
