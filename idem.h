@@ -1797,6 +1797,17 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
+/* Stores words, or loads them: four bytes each, the lowest one first. */
+static void idemi_basics_words(unsigned char *bytes, uint32_t *words,
+                               unsigned count, int writing)
+{
+    for (; count > 0; count--, words++, bytes += 4) {
+        if (writing)
+            idemi_basics_store32(bytes, *words);
+        *words = idemi_basics_load32(bytes);
+    }
+}
+
 /* 64 bits that are stored as two words, and so need no more alignment. */
 static uint64_t idemi_basics_join(const uint32_t words[2])
 {
@@ -3804,16 +3815,12 @@ static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
 /* Words of four bytes, the lowest byte first */
 static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
 {
-    for (; count > 0; count--, words++) {
-        if (p->end - p->at < 4) {
-            p->bad = 1;
-            return;
-        }
-        if (p->writing)
-            idemi_basics_store32(p->at, *words);
-        *words = idemi_basics_load32(p->at);
-        p->at += 4;
+    if ((uint32_t)(p->end - p->at) < 4 * count) {
+        p->bad = 1;
+        return;
     }
+    idemi_basics_words(p->at, words, count, p->writing);
+    p->at += 4 * count;
 }
 
 static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
@@ -3912,11 +3919,14 @@ static uint32_t idemi_record_binding(uint32_t token)
 /* The bytes that are the same in all headers, but for the sum */
 static void idemi_header_begin(const idem_storage *m, unsigned char *p)
 {
-    idemi_basics_store32(p, IDEMI_MAGIC);
-    idemi_basics_store32(p + 4, IDEMI_FORMAT_NUMBER | IDEM_HASH << 8 |
-                                    (uint32_t)m->prog_size << 16);
-    idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
-    idemi_basics_store32(p + 12, m->sector_count);
+    uint32_t words[IDEMI_HEADER_SAME / 4];
+
+    words[0] = IDEMI_MAGIC;
+    words[1] = IDEMI_FORMAT_NUMBER | IDEM_HASH << 8 |
+               (uint32_t)m->prog_size << 16;
+    words[2] = m->sector_size | (uint32_t)m->erased << 24;
+    words[3] = m->sector_count;
+    idemi_basics_words(p, words, IDEMI_HEADER_SAME / 4, 1);
 }
 
 /* The layout: a hash of them and of the secret's half that is not the key of
@@ -3927,18 +3937,6 @@ static uint32_t idemi_header_layout(const idem_config *config)
 
     idemi_header_begin(IDEMI_GIVEN(config)->storage, same);
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
-}
-
-IDEMI_APART
-static void idemi_header_codec(unsigned char *bytes, uint32_t *words,
-                               int writing)
-{
-    idemi_cursor p;
-
-    p.at = bytes + IDEMI_HEADER_SAME;
-    p.end = bytes + IDEMI_HEADER;
-    p.writing = (uint8_t)writing;
-    idemi_cursor_words(&p, words, sizeof(idemi_header) / 4);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: right in a header with
@@ -4048,7 +4046,8 @@ static const idemi_header *idemi_reading_header(idem_table *t,
                        IDEMI_HEADER);
     if (!idemi_reading_is_header(t->config, t->journal->layout, t->buffer))
         return NULL;
-    idemi_header_codec(t->buffer, &h->sequence, 0);
+    idemi_basics_words(t->buffer + IDEMI_HEADER_SAME, &h->sequence,
+                       sizeof *h / 4, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
@@ -4590,7 +4589,8 @@ static int idemi_journal_write_header(idem_table *t)
     if (result < 0)
         return result;
     idemi_header_begin(m, p);
-    idemi_header_codec(p, &j->sequence, 1);
+    idemi_basics_words(p + IDEMI_HEADER_SAME, &j->sequence,
+                       sizeof(idemi_header) / 4, 1);
     p[IDEMI_FIRST_AT] = !j->rotated;
     p[IDEMI_BATCHED_AT] = IDEMI_CONFIG(t)->durability == IDEM_BATCH;
     // Longer ago it could leave the window before the next boot sweeps.

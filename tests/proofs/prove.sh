@@ -103,7 +103,7 @@ part_wp() {
     long unproved halfsiphash HALFSIPHASH idemi_hash_final 's/(24 - /(40 - /'
     long broken idemi_cursor_bytes 's/if (len > /if (len > 1 + /'
     long broken idemi_cursor_varint 's/shift < 35/shift < 42/'
-    long broken idemi_cursor_words 's/ < 4) {/ < 3) {/'
+    long broken idemi_cursor_words 's/ < 4 / < 3 /'
     long broken idemi_index_next 's/++at < /++at <= /'
     long broken idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
     long broken idemi_index_insert 's/(slot + 1)/slot/'
