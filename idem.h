@@ -2076,7 +2076,6 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
     return idemi_hash_final(&state->state);
 }
 
-IDEMI_APART
 static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
                                   size_t len)
 {
@@ -2979,7 +2978,7 @@ static int idemi_storage_result(idem_table *t, int result)
 }
 
 /* Rounds up to whole granules. */
-IDEMI_INTO uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
+static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
     return IDEMI_UP(len, IDEMI_GRANULE(j));
 }
@@ -3251,7 +3250,6 @@ static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
 }
 
 /* The entry of the sender with a name, or NULL. */
-IDEMI_APART
 static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
 {
     idem_sender *a = idemi_sender_candidate(t, name);
@@ -3388,7 +3386,6 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
 }
 
 /* Updates a sender's entry after an event of the key in a slot. */
-IDEMI_APART
 static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
                                 int event)
 {
@@ -4036,7 +4033,6 @@ static int idemi_reading_is_header(const idem_config *config, uint32_t layout,
 
 /* Reads the header in the physical sector of a sequence; NULL if none is valid.
    It is decoded where it was read: the next read replaces it. */
-IDEMI_APART
 static const idemi_header *idemi_reading_header(idem_table *t,
                                                 uint32_t sequence)
 {
@@ -4203,7 +4199,6 @@ IDEMI_INTO uint32_t idemi_reading_next(idem_table *t, uint32_t at,
    slot or, with `any`, any, even the commit record.  The relocated ones, from
    an offset on, stand before it; if one is missing, it must begin after the
    first granule after them. */
-IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t at, int any)
 {
     idem_journal *j = t->journal;
@@ -4268,7 +4263,6 @@ static int idemi_reading_is_other(idem_table *t)
 
 /* True if a sector between a sequence and the older one that it names was a
    head: it has a record after its commit record. */
-IDEMI_APART
 static int idemi_reading_is_stale(idem_table *t, uint32_t named,
                                   uint32_t sequence)
 {
@@ -4363,7 +4357,6 @@ static uint32_t idemi_journal_dead(const idem_table *t)
    alone), into the buffer, all but its check; returns its length.  `more` has
    the fields that are not in the table yet: an idemi_query with IDEMI_GRANTED,
    otherwise an idem_outcome or NULL. */
-IDEMI_APART
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
@@ -4416,7 +4409,6 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
 
 /* Appends the check to the record in the buffer; `token`: of the claim that the
    record is bound to, or 0. */
-IDEMI_APART
 static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 {
     const idem_journal *j = t->journal;
@@ -4429,7 +4421,6 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 
 /* Writes the record in the buffer, which was composed with these arguments and
    has that length, into the head, which has room for it. */
-IDEMI_APART
 static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                uint32_t len)
 {
@@ -4837,7 +4828,6 @@ static int idemi_journal_admit(idem_table *t)
    is made durable first: a torn batch may lose that and keep this one, which is
    made of it.  The slot has the outcome's length meanwhile; after a failure its
    own again. */
-IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
@@ -5733,7 +5723,6 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
 
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
    which replaces the old one.  The journal has room for it. */
-IDEMI_APART
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
