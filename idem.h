@@ -3362,8 +3362,8 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
         if (IDEMI_JOURNAL(t) &&
             idemi_sender_item(t, a) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
-    } else if (!a->unsaved) {
-        a->unsaved = event > IDEMI_KEY_RELEASED && IDEMI_JOURNAL(t);
+    } else if (IDEMI_JOURNAL(t) && !a->unsaved) {
+        a->unsaved = event > IDEMI_KEY_RELEASED;
         return;
     }
     if (!IDEMI_JOURNAL(t))
