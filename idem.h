@@ -4775,17 +4775,6 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
                              : result;
 }
 
-/* Appends the release of a key; with senders makes it durable.  Otherwise, if a
-   batch is torn, the number could be taken for one that expired, and raise the
-   floor. */
-static int idemi_journal_release(idem_table *t, unsigned slot)
-{
-    int result = idemi_journal_record(t, slot, IDEMI_HAS_KEY);
-
-    return result == IDEM_OK && IDEMI_SENDERS(t) ? idemi_storage_sync(t)
-                                                 : result;
-}
-
 /* True if the newest record is `ms` old or older: after a restart that time has
    not passed. */
 static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
@@ -5646,13 +5635,17 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
     return slot;
 }
 
-/* Releases a key: writes that, and frees its slot. */
+/* Releases a key: writes that, and frees its slot.  With senders the record is
+   made durable: otherwise, if a batch is torn, the number could be taken for
+   one that expired, and raise the floor. */
 static int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_release(t, slot);
+        result = idemi_journal_record(t, slot, IDEMI_HAS_KEY);
+    if (result == IDEM_OK && IDEMI_JOURNAL(t) && IDEMI_SENDERS(t))
+        result = idemi_storage_sync(t);
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
     return result;
