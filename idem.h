@@ -3510,14 +3510,6 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Copies scope and key into a slot, which has their lengths. */
-static void idemi_keys_copy_id(idem_slot *s, const idemi_id *id)
-{
-    idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
-    idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key,
-                      idemi_slot_key_bytes(id->key_len));
-}
-
 /* Takes a slot with scope, key and hash from the free list, into the index. */
 static void idemi_keys_enter(idem_table *t, unsigned slot)
 {
@@ -4312,15 +4304,6 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* True if the storage was not ready when the head was searched for: the newest
-   header is another one now, or a newer sector counts, by 2, as a commit record
-   alone may be torn and unstable. */
-static int idemi_reading_changed(idem_table *t)
-{
-    return idemi_reading_is_other(t) ||
-           idemi_reading_find(t, t->journal->sequence, IDEMI_AFTER_COMMIT);
-}
-
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
@@ -4407,18 +4390,6 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     return (uint32_t)(p.at - t->buffer);
 }
 
-/* Appends the check to the record in the buffer; `token`: of the claim that the
-   record is bound to, or 0. */
-static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
-{
-    const idem_journal *j = t->journal;
-
-    idemi_basics_store32(
-        t->buffer + len,
-        idemi_storage_check(t->config, j->sequence, j->at ^ j->layout,
-                            t->buffer, len) ^ idemi_record_binding(token));
-}
-
 /* Writes the record in the buffer, which was composed with these arguments and
    has that length, into the head, which has room for it. */
 static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
@@ -4426,11 +4397,14 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
 {
     idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
+    uint32_t check = idemi_storage_check(t->config, j->sequence,
+                                         j->at ^ j->layout, t->buffer, len);
     int result, needed;
 
     flags |= t->buffer[0];      // with those that it was composed with in full
-    idemi_journal_sign(t, len, idemi_record_is_bound(flags)
-                                   ? idemi_slot_at(t, item)->token : 0);
+    if (idemi_record_is_bound(flags))
+        check ^= idemi_record_binding(idemi_slot_at(t, item)->token);
+    idemi_basics_store32(t->buffer + len, check);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
         return result;
@@ -5317,7 +5291,10 @@ static int idemi_opening_journal(idem_table *t)
     j->tail = j->sequence + 1;
     if (idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
-    if (idemi_reading_changed(t))
+    // It was not ready: the newest header is another one now, or a newer sector
+    // counts, by 2, as a commit record alone may be torn and unstable.
+    if (idemi_reading_is_other(t) ||
+        idemi_reading_find(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
@@ -5755,7 +5732,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1) {
-        idemi_keys_copy_id(s, &q->id);
+        idemi_basics_copy(idemi_slot_id(s), q->id.scope, q->id.scope_len);
+        idemi_basics_copy(idemi_slot_id(s) + q->id.scope_len, q->id.key,
+                          idemi_slot_key_bytes(q->id.key_len));
         idemi_keys_enter(t, slot);
         if (IDEMI_SENDERS(t))
             idemi_sender_update(t, idemi_sender_take(t, q->name), slot,
