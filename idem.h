@@ -3606,7 +3606,6 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
 
 /* Removes all keys of the sender with a name; its entry, if it has one, has
    nothing to remember then. */
-IDEMI_SLOW
 static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a)
 {
     unsigned slot;
@@ -4884,15 +4883,6 @@ static void idemi_opening_time(idem_table *t, uint32_t ms, int hold)
         idemi_keys_advance(t, ms);
 }
 
-/* Interrupts all claims: the first header of a boot was read. */
-static void idemi_opening_interrupt(idem_table *t)
-{
-    unsigned slot;
-
-    for (slot = 0; t->used && slot < IDEMI_CAPACITY(t); slot++)
-        idemi_keys_interrupt(t, idemi_slot_at(t, slot));
-}
-
 /* Applies a record with a key: a claim, which stays without end until a restart
    interrupts it, so that one that was still held is never dropped.  Another key
    in the slot had expired, or was evicted. */
@@ -5194,6 +5184,7 @@ static void idemi_opening_sectors(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
     int hold, gap = 0;
+    unsigned slot;
     idemi_scan scan;
 
     for (; idemi_opening_next_sector(t, sequence, &scan); sequence++) {
@@ -5208,8 +5199,9 @@ static void idemi_opening_sectors(idem_table *t)
         named = sequence;
         j->uncertain = scan.h.uncertain;
         idemi_opening_time(t, scan.h.time - t->clock, hold);
-        if (scan.h.previous_end & IDEMI_FIRST)
-            idemi_opening_interrupt(t);
+        if (scan.h.previous_end & IDEMI_FIRST)      // of a boot
+            for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
+                idemi_keys_interrupt(t, idemi_slot_at(t, slot));
         gap = idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
@@ -6734,15 +6726,6 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
-/* True if there is something to sync, and other calls may go on meanwhile. */
-static int idemi_public_may_unlock(const idem_table *t)
-{
-    const idem_journal *j = t->journal;
-
-    return !j->broken && j->unsynced &&
-           IDEMI_CONFIG(t)->storage->sync_unlocked;
-}
-
 /* Unlocks, syncs, and locks again.  All is durable only if nothing was written
    meanwhile: then the next record still goes to the same offset.  After a
    failure the sync under the lock fails too, and stops all writing. */
@@ -6773,7 +6756,8 @@ IDEM_API int idem_sync(idem_table *table)
         return result;
     if (!IDEMI_JOURNAL(table))
         return idemi_public_leave(table, result);
-    if (!idemi_public_may_unlock(table))
+    if (table->journal->broken || !table->journal->unsynced ||
+        !IDEMI_CONFIG(table)->storage->sync_unlocked)
         return idemi_public_leave(table, idemi_storage_sync(table));
     return idemi_public_sync_unlocked(table);
 }

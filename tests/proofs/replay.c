@@ -55,7 +55,10 @@ int main(void)
         case 2: replay(1, 1); break;
         case 3: replay(2, 0); break;
         case 4: replay(2, 1); break;
-        case 5: idemi_opening_interrupt(&table); break;
+        case 5:
+            idemi_keys_interrupt(&table,
+                                 idemi_slot_at(&table, below(CAPACITY)));
+            break;
         default: idemi_opening_time(&table, any()); break;
         }
     idemi_opening_start(&table, any());
