@@ -15,7 +15,7 @@ compile_of() {
 
 # compile NAME FLAGS...: the same with nothing but the header
 compile() {
-    echo '#include "idem.h"' | compile_of - "$@" -DIDEM_IMPLEMENTATION -x c
+    echo '#include <idem.h>' | compile_of - "$@" -DIDEM_IMPLEMENTATION -x c
 }
 
 # link NAME CALLS...: what a program that makes these calls links of it, without
