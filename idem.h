@@ -276,9 +276,9 @@
                               execute after one sync, answer after the next.
                               New sectors, state after state, and with senders
                               idem_release and idem_forget sync by themselves
-     volatile_claims          only outcomes are written: half the wear.  What a
-                              restart interrupts is IDEM_EXECUTE again (S4), and
-                              what was evicted for its claim is known again
+     volatile_claims          only outcomes are written, and who loses an entry:
+                              half the wear.  What a restart interrupts is
+                              IDEM_EXECUTE again (S4), what it evicted is known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -2714,10 +2714,11 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    A record: these fields, one after the other.  A field is there if the record
    is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
-   has status 2 or 3, `sender` has bit 0x04 with neither key nor status, `state`
-   has bit 0x20.  n is a varint, at most five bytes: seven bits in a byte, the
-   lowest first, and 0x80 in all bytes but the last.  n?  is an optional varint:
-   if it is not there, its default holds.
+   has status 2 or 3, `replacing` has bit 0x04 with a key and neither of these,
+   `sender` has bit 0x04 with neither key nor status, `state` has bit 0x20.  n
+   is a varint, at most five bytes: seven bits in a byte, the lowest first, and
+   0x80 in all bytes but the last.  n?  is an optional varint: if it is not
+   there, its default holds.
 
      size  field         kind       meaning
      1     flags         all
@@ -2726,7 +2727,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      n     time          all        ms since the record before; of the first in
                                     a sector since the time in the header
      n?    code          finished   32 bits as they are; default 0
-     n?    response_len  finished   default: that of the header
+                         replacing  low half of the hash of the sender that had
+                                    the entry
+     n?    response_len  both       default: that of the header
      n?    scope_len     key        default 0
      n?    attempts      key        default 1
      n?    retention     key        ms; default: that of the header
@@ -2753,7 +2756,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             1   key: claimed; no key: delivered
             2   completed
             3   failed
-     0x04       undelivered; with status 0 and no key: of a sender
+     0x04       undelivered; with status 0 and no key: of a sender; with a key,
+                not finished: its sender took over the entry of another
      0x08       has a key
      0x10       interrupted by a restart; of a sender: all its numbers up to the
                 floor have left
@@ -2830,6 +2834,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             below it have left.                        (idemi_sender_raise)
          f. So may one of an older epoch: a full record of a claim follows, and
             the floor begins anew with its epoch.      (idemi_opening_key)
+         g. A key of a sender that took over another's entry, with a floor: all
+            numbers of that one that were read before have left, and its floor
+            is removed.                                (idemi_opening_replace)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
@@ -2925,8 +2932,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          position: a journal was begun over this one, when the storage was not
          ready;
      D8. a record does not fit, and is no orphan; or, if the table may not
-         evict, a number or a floor finds no entry, even after expired keys were
-         removed: it was written with another configuration;
+         evict, a number or a floor finds no entry: it was written with another
+         configuration;
      D9. a header's longest record is longer than that of the configuration,
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
@@ -3152,9 +3159,10 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 
    The search for an entry starts at a hash of the scope; an entry that was
    never used ends it.  An entry stays where it is until another sender takes
-   it over, so none is ever moved or marked.  Two scopes with one hash
-   share an entry: floors only rise, so more is refused, and nothing is executed
-   twice.
+   it over, so none is ever moved or marked.  If a floor is lost by that, the
+   record of the new sender's claim says whose: so each later boot forgets the
+   same one (R1g).  Two scopes with one hash share an entry: floors only rise,
+   so more is refused, and nothing is executed twice.
 
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor
@@ -3282,33 +3290,40 @@ static void idemi_sender_clear(const idem_table *t, idem_sender *a)
         idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
 }
 
-/* Returns the entry of the sender with a name; if it has none, gives it one, or
-   returns NULL.  Outcomes of the old sender may have been evicted: so may those
-   of every new one.  Counts a refused or replaced sender: as a loss only if a
-   journal has more senders than are configured now, and may not evict any. */
+/* Gives the sender with a name an entry that it may take over; counts it if a
+   floor is lost.  Outcomes of the old sender may have been evicted: so may those
+   of every new one. */
+static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
+{
+    t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
+    idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
+    idemi_basics_split(a->name, name);
+    a->until.evicted = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
+    a->last_use = 0;
+    idemi_sender_clear(t, a);
+}
+
+/* Returns the entry of the sender with a name, which may be one that nobody
+   needs; or NULL, and counts that: as a loss only if a journal has more senders
+   than are configured now, and may not evict any. */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
     idem_sender *a = idemi_sender_candidate(t, name);
 
     if (a && idemi_basics_join(a->name) == name)
         return a;
-    if (!a || idemi_basics_join(a->floor)) {
-        if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
-            t->stats.lost++;
-        else
-            t->stats.senders_evicted++;
+    if (a && !idemi_basics_join(a->floor)) {
+        idemi_sender_assign(t, a, name);
+        return a;
     }
-    if (!a)
-        return NULL;
-    idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
-    idemi_basics_split(a->name, name);
-    a->until.evicted = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
-    a->last_use = 0;
-    idemi_sender_clear(t, a);
-    return a;
+    if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
+        t->stats.lost++;
+    else
+        t->stats.senders_evicted++;
+    return NULL;
 }
 
-static uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
+IDEMI_INTO uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
 {
     return idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
 }
@@ -3410,7 +3425,7 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
         return;
     if (IDEMI_SENDERS(t)) {
         uint64_t name = idemi_sender_name_of(t, s);
-        a = event == IDEMI_KEY_ADDED || !s->key_len
+        a = IDEMI_JOURNAL(t) && (event == IDEMI_KEY_ADDED || !s->key_len)
                 ? idemi_sender_take(t, name)
                 : idemi_sender_known(t, name);
     }
@@ -3454,6 +3469,8 @@ typedef struct idemi_query {
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
     idem_sender *sender;        /* its entry, or NULL */
+    idem_sender *takes;         /* .. then the one that a new key's takes over;
+                                   NULL: it has one */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
@@ -3604,15 +3621,19 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
     return s->state && idemi_sender_name_of(t, s) == name;
 }
 
-/* Removes all keys of the sender with a name; its entry, if it has one, has
-   nothing to remember then. */
-static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a)
+/* Removes the keys of the sender with a name, all, or the numbers that its entry
+   counts; the entry, if it has one, has nothing to remember then. */
+static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
+                              int all)
 {
     unsigned slot;
 
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
-        if (idemi_keys_is_of(t, name, slot))
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
+        const idem_slot *s = idemi_slot_at(t, slot);
+        if ((all || !(s->key_len || s->state & IDEMI_UNCOUNTED)) &&
+            idemi_keys_is_of(t, name, slot))
             idemi_keys_remove(t, slot);
+    }
     if (!a)
         return;
     a->keys = 0;
@@ -3843,6 +3864,14 @@ static int idemi_record_has_sender(unsigned flags)
                IDEMI_SENDER;
 }
 
+/* True of a claim whose sender took over the entry of another one. */
+static int idemi_record_replaces(unsigned flags)
+{
+    return IDEMI_EVER_SENDERS &&
+           (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_FINISHED)) ==
+               (IDEMI_SENDER | IDEMI_HAS_KEY);
+}
+
 /* Encodes or decodes all of a record but its check; `token`: the default of
    that field, that of a claim first written here. */
 static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
@@ -3858,7 +3887,7 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
     r->flags |= (uint16_t)(relocated << 8 & IDEMI_RELOCATED);
     r->slot = idemi_cursor_varint(p, r->slot);
     r->time = idemi_cursor_varint(p, r->time);
-    if (r->flags & IDEMI_FINISHED) {
+    if (r->flags & IDEMI_FINISHED || idemi_record_replaces(r->flags)) {
         s->code = (int32_t)idemi_cursor_optional(p, (uint32_t)s->code, 0);
         s->response_len = (uint16_t)idemi_cursor_optional(
             p, s->response_len, defaults->lengths & 0xFFFF);
@@ -4945,7 +4974,7 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
     idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
 
     if (!floor) {
-        idemi_keys_forget(t, name, a);
+        idemi_keys_forget(t, name, a, 1);
         return own;
     }
     if (!a || (!(r->flags & IDEMI_ALL_LEFT) &&
@@ -5021,23 +5050,19 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     return slot;
 }
 
-/* Before a record of a number, or of a sender's entry: drops expired keys, but
-   not if that sender has an entry, or takes one that has no floor.  So did the
-   call that gave it its entry (idemi_command_reclaim): the same one is free. */
-static void idemi_opening_reclaim(idem_table *t, const idemi_record *r)
+/* Before a claim whose sender took over the entry of another (R1g): the numbers
+   of that one had left by then, and its floor goes. */
+IDEMI_APART
+static void idemi_opening_replace(idem_table *t, const idemi_record *r)
 {
-    uint64_t name;
+    idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
 
-    if (!IDEMI_SENDERS(t))
+    if (!IDEMI_SENDERS(t) || !idemi_record_replaces(r->flags))
         return;
-    if (idemi_record_has_sender(r->flags))
-        name = idemi_basics_join(r->of.sender->name);
-    else if (r->flags & IDEMI_HAS_KEY && !r->of.s->key_len)
-        name = idemi_sender_name(t, r->id.scope, r->of.s->scope_len);
-    else
-        return;
-    if (!idemi_sender_may_enter(t, name))
-        idemi_keys_sweep(t);
+    while (a->name[0] != (uint32_t)r->of.s->code)
+        if (++a == idemi_sender_at(t, 0))
+            return;
+    idemi_keys_forget(t, idemi_basics_join(a->name), a, 0);
 }
 
 /* A sector that is read: its header, and what later ones record about it */
@@ -5118,7 +5143,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_lost(t, sequence);
         of = IDEMI_NONE;
         if (r->fits) {
-            idemi_opening_reclaim(t, r);
+            idemi_opening_replace(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
         // Until a record follows the commit record, the rewritten newest
@@ -5126,6 +5151,8 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (at != j->relocated_end || r->slot) {
             j->last_item = of;
             j->last_flags = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
+            if (idemi_record_replaces(r->flags))
+                j->last_flags |= IDEMI_SENDER;
         }
         // It is damaged, or its claim is lost; the last one may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
@@ -5430,7 +5457,10 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
 
     idemi_keys_interrupt(t, s);
     if (s->key_len) {
-        idemi_sender_event(t, slot, IDEMI_KEY_ADDED);
+        if (idemi_keys_has_expired(t, s))
+            idemi_keys_remove(t, slot);
+        else
+            idemi_sender_event(t, slot, IDEMI_KEY_ADDED);
         return;
     }
     a = idemi_sender_of(t, s);
@@ -5663,7 +5693,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
             result = idemi_storage_sync(t);
     }
     if (result == IDEM_OK)
-        idemi_keys_forget(t, name, a);
+        idemi_keys_forget(t, name, a, 1);
     return result;
 }
 
@@ -5685,12 +5715,17 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
 
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
    which replaces the old one.  The journal has room for it. */
+IDEMI_APART
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
     const idem_request *rq = q->rq;
     idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
-    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
+    idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
+    int replaces =
+        IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
+    int writes = IDEMI_JOURNAL(t) &&
+                 (replaces || !IDEMI_CONFIG(t)->volatile_claims);
 
     // Smaller only where records were lost, and their sector had to be erased.
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
@@ -5700,7 +5735,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     fresh->retention = idemi_default_retention(t, rq->retention_ms);
     fresh->token = (uint32_t)t->token;
     idemi_slot_widen_token(fresh, t->token);
-    fresh->code = 0;
+    fresh->code = replaces ? (int32_t)takes->name[0] : 0;
     fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
     fresh->scope_len = q->id.scope_len;
@@ -5709,11 +5744,13 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     fresh->hash = q->id.hash;
     if (writes) {
         int result = idemi_journal_append(
-            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, q);
+            t, slot,
+            IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED |
+                (replaces ? IDEMI_SENDER : 0), q);
         if (result < 0)
             return result;
     }
-    // Nothing can fail now: the evicted outcome may go.
+    // Nothing can fail now: the evicted outcome and the other sender may go.
     if (IDEMI_EVER_EVICTS && attempt == 1 && s->state) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
@@ -5728,9 +5765,10 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_basics_copy(idemi_slot_id(s) + q->id.scope_len, q->id.key,
                           idemi_slot_key_bytes(q->id.key_len));
         idemi_keys_enter(t, slot);
+        if (takes)
+            idemi_sender_assign(t, q->sender = takes, q->name);
         if (IDEMI_SENDERS(t))
-            idemi_sender_update(t, idemi_sender_take(t, q->name), slot,
-                                IDEMI_KEY_ADDED);
+            idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
     }
     idemi_order_expect(t, s);
     idemi_command_set_claim(t, slot, &q->reply->claim);
@@ -5778,9 +5816,13 @@ IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
     *slot = idemi_command_find_room(t, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
-    if (IDEMI_SENDERS(t) && !idemi_sender_candidate(t, q->name)) {
-        t->stats.senders_evicted++;
-        return IDEM_E_FULL;
+    q->takes = NULL;
+    if (IDEMI_SENDERS(t) && !q->sender) {
+        q->takes = idemi_sender_candidate(t, q->name);
+        if (!q->takes) {
+            t->stats.senders_evicted++;
+            return IDEM_E_FULL;
+        }
     }
     return IDEM_EXECUTE;
 }

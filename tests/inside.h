@@ -69,6 +69,9 @@ static inline uint32_t inside_sequence(const idem_table *t)
    is at or below it is refused, but no call returns it. */
 uint64_t inside_floor(const idem_table *t, const char *scope);
 
+/* .. and how far the next boot will know that it is; 0: nothing that it must. */
+uint64_t inside_saved_floor(const idem_table *t, const char *scope);
+
 /* What the check of a header (offset 0) or record would be, whose last four
    bytes it is. */
 uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
@@ -150,8 +153,9 @@ static inline void inside_sign(const idem_table *t, uint8_t *was,
     memcpy(is + len - 4, &check, 4);
 }
 
-uint64_t inside_floor(const idem_table *t, const char *scope)
+static idem_sender inside_sender(const idem_table *t, const char *scope)
 {
+    static const idem_sender none;
     const idem_sender *a = NULL;
     idem_table copy;
 
@@ -160,7 +164,19 @@ uint64_t inside_floor(const idem_table *t, const char *scope)
         a = idemi_sender_known(
             &copy, idemi_sender_name(&copy, (const unsigned char *)scope,
                                      strlen(scope)));
-    return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;
+    return a ? *a : none;
+}
+
+uint64_t inside_floor(const idem_table *t, const char *scope)
+{
+    const idem_sender a = inside_sender(t, scope);
+
+    return (uint64_t)a.floor[1] << 32 | a.floor[0];
+}
+
+uint64_t inside_saved_floor(const idem_table *t, const char *scope)
+{
+    return inside_sender(t, scope).unsaved ? 0 : inside_floor(t, scope);
 }
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)

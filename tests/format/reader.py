@@ -205,6 +205,7 @@ def find_header(device, place):
 
 UNDELIVERED, HAS_KEY, INTERRUPTED, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
 IS_SENDER, ALL_LEFT = UNDELIVERED, INTERRUPTED  # with neither status nor key
+REPLACES = UNDELIVERED          # with a key, and not finished
 NO_CLAIM, OTHER_CLAIM = 1, 2
 NUMBER = 8                      # bytes
 RETENTION_MAX = 2592000000      # 30 days
@@ -309,13 +310,14 @@ def record_of(device, header, at, slots):
     flags = cursor.take(1)[0]
     status = flags & 3
     finished = status in (COMPLETED, FAILED)
+    replaces = not finished and flags & HAS_KEY and flags & REPLACES
     token = sequence * device.sector_size + at & M32
     try:
         cursor.options = cursor.take(1)[0]
         relocated = bool(cursor.options & 0x80)
         r = Record(at, 0, status, flags, relocated, cursor.varint(),
                    cursor.varint())
-        if finished:
+        if finished or replaces:
             code = cursor.optional(0)
             r.code = code - (1 << 32) if code >> 31 else code
             response_len = cursor.optional(header.response_max)
@@ -427,6 +429,18 @@ def apply_sender(device, table, r):
     raise_floor(table, r.sender, r.floor)
 
 
+def replace_sender(device, table, low):
+    """The sender whose hash has this low word has lost its entry: its numbers
+    had left, and its floor goes."""
+    table.floors = {sender: floor for sender, floor in table.floors.items()
+                    if int.from_bytes(sender[:4], "little") != low}
+    table.left = {sender: left for sender, left in table.left.items()
+                  if sender in table.floors}
+    table.slots = {n: slot for n, slot in table.slots.items()
+                   if not slot.is_number or
+                   strong_hash(device, slot.scope) in table.floors}
+
+
 def expires(device, table, slot):
     """A number raises its sender's floor to itself then."""
     if slot.is_number:
@@ -482,6 +496,8 @@ def apply(device, table, r):
         return
     if r.sender:
         apply_sender(device, table, r)
+    if r.status < COMPLETED and r.flags & HAS_KEY and r.flags & REPLACES:
+        replace_sender(device, table, r.code & M32)
     if r.flags & HAS_STATE:
         table.state = r.state
     if r.flags & HAS_KEY:

@@ -75,6 +75,7 @@ typedef struct device {
                                     // JUDGED: that the test judges, too
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
+    uint64_t     floors[SCOPES];    // that the boot before had recorded
     uint32_t     headers;           // that were programmed
     idem_claim  *held, *before;     // by key: the latest claim of this boot,
                                     // and the one before it
@@ -1627,12 +1628,44 @@ static inline void device_follow(device *to, const device *from)
     to->lost = 0;
 }
 
+/* How far a scope's numbers are refused, which the next boot will know. */
+static inline uint64_t device_floor(const device *d, unsigned scope)
+{
+    char name[SCOPES + 1] = { 0 };
+
+    for (unsigned i = 0; i < scope; i++)
+        name[i] = (char)('a' + i);
+    return inside_saved_floor(d->table, name);
+}
+
+/* What is recorded, if this boot has confirmed what it found, and its latest
+   call is known to have ended; a claim that failed may be found, and with it
+   that it took over an entry. */
+static inline void device_keep_floors(device *d)
+{
+    int is_certain = !d->medium.off && !d->lost && !d->damaged &&
+                     !d->model.faulty && d->model.wrote &&
+                     d->config.durability == IDEM_EACH;
+
+    for (unsigned i = 0; i < d->scopes; i++)
+        d->floors[i] = is_certain ? device_floor(d, i) : 0;
+}
+
+/* What was refused for good is refused by each later boot (S10), until a call
+   takes its sender's entry over. */
+static inline void device_check_floors(const device *d)
+{
+    for (unsigned i = 0; i < d->scopes && d->config.senders; i++)
+        PROMISE(device_floor(d, i) >= d->floors[i]);
+}
+
 /* Before a restart, with or without a cut, of this table. */
 static inline void device_stop(device *d)
 {
     trace("restart\n");
     if (!d->config.storage)
         return;
+    device_keep_floors(d);
     if (d->medium.off) {
         d->harm++;
         if (d->model.clock > d->cut_at)
@@ -1668,6 +1701,8 @@ static inline int device_start(device *d)
     result = device_open(d);
     if (d->lost || d->damaged)
         return result;
+    if (result == IDEM_OK && d->config.storage)
+        device_check_floors(d);
     clock = before + (uint32_t)(inside_clock(d->table) - (uint32_t)before);
     if (clock > before && clock > d->cut_at)
         clock -= UINT64_C(1) << 32;

@@ -1356,7 +1356,9 @@ static inline void model_in_flight(model *m, const asked *a)
         m->evicting = m->calls;
     if (a->what == 'B')
         memset(&silent.claim, 0, sizeof silent.claim);
-    if (a->what == 'B' && m->config->volatile_claims)
+    // But a claim that takes over a sender's entry is always written.
+    if (a->what == 'B' && m->config->volatile_claims &&
+        (!m->few_entries || m->config->full == IDEM_REJECT))
         return;
     for (unsigned i = 0; i < count; i++)
         for (unsigned r = 0; r < 3; r++) {

@@ -110,6 +110,21 @@ static const scenario scenarios[] = {
       "keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
       "B26 C26 evicted1 P lost0 B25:old B26:replay rotate,n=1 P lost0 B25:old "
       "B26:replay rotate,n=2 P lost0 B25:old B26:replay" },
+    // Nor does a restart choose again who is forgotten, with what it knows.
+    { "who_was_forgotten_is_recorded",
+      "nor: keys=96 evict capacity=8 senders=2 scopes=3 most=9 "
+      "B1,retention=60000 C1 wait1800000 B0,retention=60000 C0 wait1800000 "
+      "B94,retention=60000 C94 wait1800000 B1:old B0:old wait1800000 "
+      "B2,retention=60000 C2 B1:old P lost0 B1:old rotate,n=1 P lost0 B1:old" },
+    // Keys that have expired take no entry, and no other's count.
+    { "an_expired_key_takes_no_entry_at_an_opening",
+      "nor: evict capacity=4 senders=1 scopes=2 Ba,retention=1000 Ca "
+      "Bc,retention=1000 Cc wait2000 Bb,retention=1000 Cb wait2000 Bb:old Bd "
+      "Rd Bb:old P lost0 Bb:old" },
+    { "a_quota_holds_after_the_keys_of_another_have_expired",
+      "nor: capacity=8 quota=3 senders=1 scopes=3 Ba,retention=1000 Ca "
+      "Bd,retention=1000 Cd Bg,retention=1000 Cg wait2000 Bc Bf P Bi:execute "
+      "Bl:full" },
     // Who has keys is never forgotten for another, also not by an opening.
     { "an_opening_forgets_no_sender_that_has_keys",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B12 C12" OVER
@@ -158,11 +173,11 @@ static const scenario scenarios[] = {
       "B19,retention=1000 C19 wait2000 M B0 L" OVER "B0:old P B0:old" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
-      "R2 B1 C1 n1:ok P lost0 B0:recover P lost0 G1:none" },
+      "R2 B1 C1 n1:ok P lost0 B0:execute P lost0 G1:none" },
     // Its floor is forgotten, and nobody relies on the record that has it.
     { "a_floor_without_an_entry_may_be_lost_between_two_boots",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
-      "R2 B1,retention=1000 C1 wait2000 B1:old note P B0:recover rotated "
+      "R2 B1,retention=1000 C1 wait2000 B1:old note P B0:execute rotated "
       "damage,how=4 P lost0" },
     // Who has lost its entry may begin in an older epoch.
     { "an_epoch_may_be_older_than_one_that_was_forgotten",
