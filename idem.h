@@ -933,11 +933,8 @@ typedef struct idem_journal {
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t records_at;        /* where a sector's records begin */
     uint32_t record_limit;      /* bytes of any record, in whole granules */
-                                /* The sector whose records are read */
-    uint32_t reading;           /* its sequence */
-    uint32_t relocated_end;     /* where its relocated records end */
-    uint32_t window, window_end;    /* the part of it in the buffer; window_end
-                                   0: none */
+    uint32_t window, window_end;    /* opening: the part of a sector that is
+                                   in the buffer; window_end 0: none */
 } idem_journal;
 
 /* In C++ a class that has one of these cannot be copied or moved: its pointers
@@ -3290,9 +3287,9 @@ static void idemi_sender_clear(const idem_table *t, idem_sender *a)
         idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
 }
 
-/* Gives the sender with a name an entry that it may take over; counts it if a
-   floor is lost.  Outcomes of the old sender may have been evicted: so may those
-   of every new one. */
+/* Gives the sender with a name an entry that it may take over; counts that if a
+   floor is lost.  Outcomes of the old sender may have been evicted: so may
+   those of every new one. */
 static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
@@ -3621,8 +3618,8 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
     return s->state && idemi_sender_name_of(t, s) == name;
 }
 
-/* Removes the keys of the sender with a name, all, or the numbers that its entry
-   counts; the entry, if it has one, has nothing to remember then. */
+/* Removes the keys of the sender with a name: all, or the numbers that its
+   entry counts.  That, if it has one, has nothing to remember then. */
 static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
                               int all)
 {
@@ -3999,20 +3996,11 @@ static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
             *dst = (unsigned char)~IDEMI_CONFIG(t)->storage->erased;
 }
 
-/* Makes the sector with a header the one whose records are read. */
-IDEMI_APART
-static void idemi_reading_enter(idem_journal *j, const idemi_header *h)
-{
-    j->defaults = h->defaults;
-    j->reading = h->sequence;
-    j->relocated_end = h->relocated_end & IDEMI_OFFSET;
-    j->window_end = 0;
-}
-
-/* Returns its bytes from an offset on, at least `len`, or all that are left.
-   The buffer is a window that moves over the sector: no byte is read twice. */
-static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t at,
-                                          uint32_t len)
+/* Returns the bytes of a sector from an offset on, at least `len`, or all that
+   are left.  The buffer is a window that moves over the sector: no byte is read
+   twice. */
+static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
+                                          uint32_t at, uint32_t len)
 {
     idem_journal *j = t->journal;
     uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
@@ -4023,7 +4011,7 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t at,
         t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
     j->window_end = at + (rest < t->buffer_size ? rest : t->buffer_size);
-    idemi_reading_read(t, idemi_storage_at(t, j->reading, from),
+    idemi_reading_read(t, idemi_storage_at(t, sequence, from),
                        t->buffer + (from - at), j->window_end - from);
     return t->buffer;
 }
@@ -4113,10 +4101,11 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
 
-/* Reads the record that begins at an offset; returns its length in whole
-   granules, or 0 if there is none.  Of an orphan only half of the check is
-   tested. */
-static uint32_t idemi_reading_parse(idem_table *t, uint32_t at, idemi_record *r,
+/* Reads the record that begins at an offset in a sector; returns its length in
+   whole granules, or 0 if there is none.  Of an orphan only half of the check
+   is tested. */
+static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
+                                    uint32_t at, idemi_record *r,
                                     unsigned char *start)
 {
     const idem_journal *j = t->journal;
@@ -4131,7 +4120,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t at, idemi_record *r,
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
     idemi_record_codec(&j->defaults, &p, r,
-                       (uint32_t)idemi_record_token(t, j->reading, at));
+                       (uint32_t)idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
     if (p.bad || len + 4 > idemi_reading_longest(j))
         return 0;
@@ -4141,7 +4130,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t at, idemi_record *r,
         idemi_index_prefetch(t, r->id.hash);
     }
     check = idemi_basics_load32(p.at) ^
-            idemi_storage_check(t->config, j->reading, at ^ j->layout, start,
+            idemi_storage_check(t->config, sequence, at ^ j->layout, start,
                                 len);
     r->orphan = 0;
     if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF) &&
@@ -4149,22 +4138,23 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t at, idemi_record *r,
         r->orphan = idemi_reading_orphan(t, r, check);
         check = 0;
     }
-    if (check || (at < j->relocated_end) != (r->flags >= IDEMI_RELOCATED))
+    if (check)
         return 0;
     r->fits = (uint8_t)idemi_reading_fits(t, r);
     return idemi_storage_granules(j, len + 4);
 }
 
 /* The same for any offset: most have no record, as one byte shows. */
-static uint32_t idemi_reading_record(idem_table *t, uint32_t at,
-                                     idemi_record *r)
+static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, idemi_record *r)
 {
-    unsigned char *start = idemi_reading_bytes(t, at, 1);
+    unsigned char *start = idemi_reading_bytes(t, sequence, at, 1);
 
     if (!(*start & IDEMI_RECORD) || *start == 0xFF)
         return 0;
-    start = idemi_reading_bytes(t, at, idemi_reading_longest(t->journal));
-    return idemi_reading_parse(t, at, r, start);
+    start = idemi_reading_bytes(t, sequence, at,
+                                idemi_reading_longest(t->journal));
+    return idemi_reading_parse(t, sequence, at, r, start);
 }
 
 /* Returns the next offset after `at` at which a record may begin: not with an
@@ -4194,52 +4184,48 @@ typedef struct idemi_found {
     } data;
 } idemi_found;
 
-static void idemi_reading_begin(idemi_found *found)
+static void idemi_reading_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
     found->r.of.s = &found->data.slot;
+    t->journal->window_end = 0;
 }
 
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* Reads the first record from an offset on; returns where it begins: beyond the
-   sector if there is none. */
-IDEMI_INTO uint32_t idemi_reading_next(idem_table *t, uint32_t at,
-                                       idemi_record *r)
-{
-    uint32_t end = IDEMI_SECTOR_SIZE(t->journal);
-
-    while (at < end && !idemi_reading_record(t, at, r))
-        at = idemi_reading_skip(t, at, end);
-    return at;
-}
-
-/* True if the sector has a record that is not relocated: one that describes a
-   slot or, with `any`, any, even the commit record.  The relocated ones, from
-   an offset on, stand before it; if one is missing, it must begin after the
-   first granule after them. */
-static int idemi_reading_has_record(idem_table *t, uint32_t at, int any)
+/* True if a sector has a record that is not relocated, from an offset on: one
+   that describes a slot or, with `any`, any, even the commit record.  The
+   relocated ones up to `relocated_end` stand before it; if one is missing, it
+   must begin after the first granule there. */
+IDEMI_APART
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
+                                    uint32_t at, uint32_t relocated_end,
+                                    int any)
 {
     idem_journal *j = t->journal;
     uint32_t len;
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_reading_begin(&found);
-    while (at < j->relocated_end && at < IDEMI_SECTOR_SIZE(j) &&
-           (len = idemi_reading_record(t, at, r)) != 0)
+    idemi_reading_begin(t, &found);
+    relocated_end &= IDEMI_OFFSET;
+    if (relocated_end > IDEMI_SECTOR_SIZE(j))
+        relocated_end = IDEMI_SECTOR_SIZE(j);
+    while (at < relocated_end &&
+           (len = idemi_reading_record(t, sequence, at, r)) != 0 &&
+           r->flags & IDEMI_RELOCATED)
         at += len;
-    if (at != j->relocated_end)
-        at = j->relocated_end + IDEMI_GRANULE(j);
+    if (at != relocated_end)
+        at = relocated_end + IDEMI_GRANULE(j);
     j->window_end = 0;          // read again: the proof must be on the storage
-    for (;; at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j))) {
-        at = idemi_reading_next(t, at, r);
-        if (at >= IDEMI_SECTOR_SIZE(j))
-            return 0;
-        if (any || (r->slot && !r->orphan))
+    for (; at < IDEMI_SECTOR_SIZE(j);
+         at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
+        if (idemi_reading_record(t, sequence, at, r) &&
+            !(r->flags & IDEMI_RELOCATED) &&
+            (any || (r->slot && !r->orphan)))
             return 1;
-    }
+    return 0;
 }
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
@@ -4288,10 +4274,9 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
 {
     while (--sequence > named) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
-        if (!h)
-            continue;
-        idemi_reading_enter(t->journal, h);
-        if (idemi_reading_has_record(t, IDEMI_AFTER_COMMIT, 1))
+        if (h &&
+            idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
+                                     h->relocated_end, 1))
             return 1;
     }
     return 0;
@@ -4314,8 +4299,9 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
             continue;
         tail = h->tail;
         named = h->previous;
-        idemi_reading_enter(j, h);
-        if (idemi_reading_has_record(t, records, 1)) {
+        j->defaults = h->defaults;
+        if (idemi_reading_has_record(t, sequence, records, h->relocated_end,
+                                     1)) {
             // It was begun in vain, and its erase was interrupted: it read as
             // erased to the boot that used the sectors before it (D10).
             if (idemi_reading_is_stale(t, named, sequence)) {
@@ -5088,7 +5074,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
         return 1;
     if (scan->end)
         return at > j->at || (gap && !(scan->end & IDEMI_FIRST));
-    return j->at < j->relocated_end ||
+    return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||
            (dirty >= j->at + idemi_reading_longest(j) &&
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
@@ -5099,8 +5085,12 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 static int idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
                                    int gap, uint32_t at, idemi_record *r)
 {
-    if (!gap || !(scan->end & IDEMI_FIRST) ||
-        idemi_reading_next(t, at, r) >= IDEMI_SECTOR_SIZE(t->journal))
+    uint32_t end =
+        gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
+
+    while (at < end && !idemi_reading_record(t, scan->h.sequence, at, r))
+        at = idemi_reading_skip(t, at, end);
+    if (at >= end)
         return 0;
     idemi_opening_time(t, r->time, 0);
     return (r->flags & IDEMI_SYNCED) != 0;
@@ -5115,18 +5105,19 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = 0;
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
+    uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
     int gap = 0;
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_reading_begin(&found);
-    idemi_reading_enter(j, &scan->h);
-    j->end = j->relocated_end;
+    idemi_reading_begin(t, &found);
+    j->end = relocated_end;
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
-        uint32_t len = idemi_reading_record(t, at, r);
+        uint32_t len = idemi_reading_record(t, sequence, at, r);
+        int relocated = (r->flags & IDEMI_RELOCATED) != 0;
         idemi_item of;
-        if (!len) {
+        if (!len || relocated != (at < relocated_end)) {
             if (t->buffer[at - j->window] !=
                 IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
@@ -5134,7 +5125,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < j->relocated_end || r->flags & IDEMI_SYNCED)) {
+        if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, sequence);
             gap = 0;
         }
@@ -5148,7 +5139,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         }
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
-        if (at != j->relocated_end || r->slot) {
+        if (at != relocated_end || r->slot) {
             j->last_item = of;
             j->last_flags = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
             if (idemi_record_replaces(r->flags))
@@ -5224,6 +5215,7 @@ static void idemi_opening_sectors(idem_table *t)
         if (scan.h.previous != named && sequence != j->tail)
             idemi_opening_lost(t, sequence - 1);
         named = sequence;
+        j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
         idemi_opening_time(t, scan.h.time - t->clock, hold);
         if (scan.h.previous_end & IDEMI_FIRST)      // of a boot
@@ -5259,10 +5251,9 @@ static int idemi_opening_blank(idem_table *t)
     uint32_t sector, at;
 
     for (sector = 0; sector < IDEMI_SECTOR_COUNT(j); sector++) {
-        j->reading = sector;
         j->window_end = 0;
         for (at = 0; at < IDEMI_SECTOR_SIZE(j); at++) {
-            unsigned char byte = *idemi_reading_bytes(t, at, 1);
+            unsigned char byte = *idemi_reading_bytes(t, sector, at, 1);
             if (sector - 1 < IDEMI_FIRST_SECTORS
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
@@ -5287,11 +5278,9 @@ static void idemi_opening_headless(idem_table *t)
 
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
         sequence++;
-        j->reading = sequence;
-        j->relocated_end = IDEMI_RECORDS_AT(j);
-        j->window_end = 0;
         if (!idemi_reading_header(t, sequence) &&
-            idemi_reading_has_record(t, IDEMI_RECORDS_AT(j), 0) &&
+            idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
+                                     IDEMI_RECORDS_AT(j), 0) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
             if (j->sequence < sequence)

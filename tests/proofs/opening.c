@@ -6,9 +6,10 @@
 #include "journal.h"
 #include "bytes.h"
 
-static uint32_t idemi_reading_record(idem_table *t, uint32_t at,
-                                     idemi_record *r)
+static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, idemi_record *r)
 {
+    (void)sequence;
     //@ assert in_a_sector: FRONT <= at < SECTOR && at % GRANULE == 0;
     //@ loop unroll 7;
     for (met = FRONT; met != at; met += GRANULE)
@@ -41,9 +42,11 @@ static void read_on(const idem_table *t)
 }
 
 /* Whatever offset a header names as the first */
-static int idemi_reading_has_record(idem_table *t, uint32_t at, int any_one)
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
+                                    uint32_t at, uint32_t relocated_end,
+                                    int any_one)
 {
-    (void)at, (void)any_one;
+    (void)sequence, (void)at, (void)relocated_end, (void)any_one;
     read_on(t);
     return (int)below(2);
 }

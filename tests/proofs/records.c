@@ -43,14 +43,6 @@ static void idemi_index_identify(const idem_config *of, const idem_slot *s,
     id->hash = (idem_number)any();
 }
 
-/* Any sector, and relocated records up to anywhere */
-static void enter(void)
-{
-    table.journal->reading = any();
-    table.journal->relocated_end = any() & IDEMI_OFFSET;
-    table.journal->window_end = 0;
-}
-
 /* What opening.c and replay.c take for granted */
 static void look(uint32_t at)
 {
@@ -58,9 +50,8 @@ static void look(uint32_t at)
     const idemi_record *r = &found.r;
     uint32_t len;
 
-    enter();
-    idemi_reading_begin(&found);
-    len = idemi_reading_record(&table, at, &found.r);
+    idemi_reading_begin(&table, &found);
+    len = idemi_reading_record(&table, any(), at, &found.r);
     //@ assert window: table.journal->window <= at < table.journal->window_end;
     if (!len)
         return;
@@ -87,7 +78,7 @@ static void look_at_keys(void)
     uint32_t len;
     int possible;
 
-    idemi_reading_begin(&found);
+    idemi_reading_begin(&table, &found);
     //@ loop unroll 256;
     for (len = KEY_MAX + 1; len <= UINT8_MAX; len++) {
         ANY(found.data.slot);
@@ -114,9 +105,7 @@ int main(void)
     for (at = 0; at < SECTOR; at += STEP)
         look(at);
     //@ loop unroll GRANULE;
-    for (at = 0; at < GRANULE; at += 5 * STEP) {
-        enter();
-        idemi_reading_has_record(&table, at, (int)any());
-    }
+    for (at = 0; at < GRANULE; at += 5 * STEP)
+        idemi_reading_has_record(&table, any(), at, any(), (int)any());
     return idemi_opening_blank(&table);
 }

@@ -92,10 +92,6 @@ static const scenario scenarios[] = {
       "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
       "Bd,ms=2000000 Y P Bc:replay damage,how=5,at=97 P lost0 "
       "Bc,ms=1700000:execute" },
-    { "s6_and_if_that_is_damaged_too_no_time_has_passed",
-      "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
-      "Bd,ms=2000000 note1 Y P Bc:replay damage,how=5,at=97 "
-      "damage1,how=5,at=97 P lost0 Bc,ms=1700000:replay" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
