@@ -94,7 +94,7 @@
                        failure (no such valve) is an outcome with `failed`.
      IDEM_NOT_DONE     Neither this attempt nor an earlier one had an effect
                        (no water pressure): give the claim back.  The next
-                       repeat is answered IDEM_EXECUTE.
+                       repeat is answered as if it were the first.
      IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is
                        answered IDEM_BUSY until the lease ends, then RECOVER.
 
@@ -119,7 +119,7 @@
      IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
                                  raise an alarm
      IDEM_DONE         yes       idem_run: executed now: send the outcome
-     IDEM_RELEASED     yes       idem_run: not done; a repeat is IDEM_EXECUTE
+     IDEM_RELEASED     yes       idem_run: not done; the key is unknown again
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
                                  or a sender's: a command without a key
@@ -361,7 +361,7 @@
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
-                              anew, claims of older epochs have expired
+                              anew, claims of older epochs are fenced
 
    A restart may find a refused number again: one that was claimed and not
    completed (IDEM_RECOVER), or, with volatile_claims, evicted (its outcome).
@@ -1230,10 +1230,10 @@ IDEM_API IDEMI_MUST_USE
 int idem_format_(idem_table *table, const idem_config *config, void *memory,
                  size_t size, uint32_t now_ms, uint32_t build);
 
-/* Bytes of memory that idem_open needs with this configuration, and sectors
-   that its storage must have, at least, whatever its sector_count is; where the
-   macros cannot be used, as in another language.  0 if there can be no such
-   table, or storage: idem_explain says why. */
+/* Bytes of memory that idem_open needs with this configuration; and sectors
+   that its storage must have, at least: set sector_count to these before you
+   ask for the bytes.  Where the macros cannot be used, as in another language.
+   0 if there can be no such table, or storage: idem_explain says why. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
@@ -1259,7 +1259,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                                       IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
-   reply->claim. */
+   reply->claim, which has the claim of an outcome that is replayed, too. */
 IDEM_API IDEMI_MUST_USE
 int idem_begin(idem_table *table, idem_claim *claim,
                idem_reply *reply, const idem_request *request,
@@ -3152,7 +3152,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
    which its outcomes may have been evicted, and its floor: the highest number
    that has expired or was evicted.  A number is sequence and epoch.  A claim of
    a newer epoch raises the floor to that epoch at once: claims of older epochs
-   have expired then.
+   are fenced, and make room, as if they had expired.
 
    The search for an entry starts at a hash of the scope; an entry that was
    never used ends it.  An entry stays where it is until another sender takes

@@ -21,7 +21,8 @@
 // long.  Any thread may call it.  Calls before open, after an open that failed,
 // or from inside the storage's callbacks are refused; calls from a handler are
 // not, for no lock is held there.  A handler that throws has returned
-// IDEM_CANNOT_TELL: the claim is kept, and the next attempt is IDEM_RECOVER.
+// IDEM_CANNOT_TELL: the claim is kept, and the next attempt is IDEM_RECOVER.  A
+// thread that runs a handler must not be cancelled: that ends the process.
 #ifndef IDEM_KEEPER_HPP
 #define IDEM_KEEPER_HPP
 
