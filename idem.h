@@ -2816,8 +2816,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          key takes its slot.  The contents of a sender's entry follow from these
          rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
-            older epoch has expired then, and is relocated as such.
-                                                       (idemi_sender_raise)
+            older epoch has expired then.              (idemi_sender_raise)
          b. A number that leaves raises the floor to itself.   (the same)
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
@@ -2826,12 +2825,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             up to the floor, that were read before have left: they are removed
             at the end of the journal, unless the floor has another epoch by
             then.                                      (idemi_opening_start_key)
-         e. If its sender was forgotten since, or lost its entry, such a number
-            may come once more: a full record of it follows, and only numbers
-            below it have left.                        (idemi_sender_raise)
-         f. So may one of an older epoch: a full record of a claim follows, and
-            the floor begins anew with its epoch.      (idemi_opening_key)
-         g. A key of a sender that took over another's entry, with a floor: all
+         e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before have left, and its floor
             is removed.                                (idemi_opening_replace)
      R2  A sector counts from its commit record on.  A header alone may be torn:
@@ -3158,7 +3152,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
    never used ends it.  An entry stays where it is until another sender takes
    it over, so none is ever moved or marked.  If a floor is lost by that, the
    record of the new sender's claim says whose: so each later boot forgets the
-   same one (R1g).  Two scopes with one hash share an entry: floors only rise,
+   same one (R1e).  Two scopes with one hash share an entry: floors only rise,
    so more is refused, and nothing is executed twice.
 
    With a journal an entry follows from records of keys, or has a record of its
@@ -3262,14 +3256,12 @@ static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
     return a && idemi_basics_join(a->name) == name ? a : NULL;
 }
 
-/* True if the sender with a name has an entry, or may take one over, and no
-   floor is lost. */
+/* True if a sender without an entry may take one over, and no floor is lost. */
 static int idemi_sender_may_enter(const idem_table *t, uint64_t name)
 {
     const idem_sender *a = idemi_sender_candidate(t, name);
 
-    return a && (idemi_basics_join(a->name) == name ||
-                 !idemi_basics_join(a->floor));
+    return a && !idemi_basics_join(a->floor);
 }
 
 static uint64_t idemi_sender_name(const idem_table *t,
@@ -3281,6 +3273,8 @@ static uint64_t idemi_sender_name(const idem_table *t,
 /* Removes the floor of an entry. */
 static void idemi_sender_clear(const idem_table *t, idem_sender *a)
 {
+    if (IDEMI_IS_OPENING(t))
+        a->until.left = 0;
     a->floor[0] = a->floor[1] = 0;
     a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
@@ -3295,7 +3289,7 @@ static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
     t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
     idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
     idemi_basics_split(a->name, name);
-    a->until.evicted = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
+    a->until.evicted = t->evicted_until;
     a->last_use = 0;
     idemi_sender_clear(t, a);
 }
@@ -3350,7 +3344,7 @@ static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
-   that expires or is evicted (R1a, R1b, R1e).  If the newest record is about
+   that expires or is evicted (R1a, R1b).  If the newest record is about
    that number, it is rewritten in the next head as expired.  Keeps N1 and O3:
    claims of an older epoch have expired. */
 static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
@@ -3363,9 +3357,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
         idemi_order_expect_at(t, t->clock);
         if (IDEMI_IS_OPENING(t))
             a->until.left = 0;
-    } else if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
-               idemi_sender_has_left(a, number))
-        a->until.left = (uint32_t)number - 1;
+    }
     if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor)) {
@@ -3435,14 +3427,14 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
         s->state |= IDEMI_UNCOUNTED;
 }
 
-/* The sender's entry of a claim of an older epoch; otherwise NULL. */
-static idem_sender *idemi_sender_past(const idem_table *t, idem_slot *s)
+/* True of a claim of an older epoch than its sender's. */
+static int idemi_sender_past(const idem_table *t, idem_slot *s)
 {
-    idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
-                         ? NULL
-                         : idemi_sender_of(t, s);
+    const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
+                               ? NULL
+                               : idemi_sender_of(t, s);
 
-    return a && idemi_slot_number(s) >> 32 < a->floor[1] ? a : NULL;
+    return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
 
 /* ---------------------------------------------------------------------------
@@ -3618,19 +3610,17 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
     return s->state && idemi_sender_name_of(t, s) == name;
 }
 
-/* Removes the keys of the sender with a name: all, or the numbers that its
-   entry counts.  That, if it has one, has nothing to remember then. */
+/* Removes the keys of the sender with a name, all or the numbers; its entry, if
+   it has one, has nothing to remember then. */
 static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
                               int all)
 {
     unsigned slot;
 
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if ((all || !(s->key_len || s->state & IDEMI_UNCOUNTED)) &&
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
+        if ((all || !idemi_slot_at(t, slot)->key_len) &&
             idemi_keys_is_of(t, name, slot))
             idemi_keys_remove(t, slot);
-    }
     if (!a)
         return;
     a->keys = 0;
@@ -4528,16 +4518,11 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
         if (!left)
             return IDEM_OK;
         while (left > 0 && item-- > 0) {
-            unsigned how = IDEMI_IN_FULL;
             uint32_t len;
             int result;
             if (needs[item] > j->next_tail)
                 continue;
-            // R1f relies on that.
-            if (item < IDEMI_CAPACITY(t) &&
-                idemi_sender_past(t, idemi_slot_at(t, item)))
-                how = IDEMI_HAS_KEY | IDEMI_EXPIRED;
-            len = idemi_journal_compose(t, item, flags | how, NULL);
+            len = idemi_journal_compose(t, item, flags | IDEMI_IN_FULL, NULL);
             if (!idemi_journal_has_room(
                     j, after + idemi_storage_granules(j, len + 4)))
                 return IDEM_OK;
@@ -4908,7 +4893,6 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
     unsigned other = idemi_index_find(t, &r->id);
     uint32_t needs = sequence;
     int event = IDEMI_KEY_ADDED;
-    idem_sender *past;
 
     if (other != IDEMI_NONE) {
         const idem_slot *known = idemi_slot_at(t, other);
@@ -4935,14 +4919,6 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = needs;
-    // Of an older epoch: its sender had lost its entry when it was granted.
-    past = (r->flags & IDEMI_STATUS) == IDEMI_CLAIMED
-               ? idemi_sender_past(t, s)
-               : NULL;
-    if (past) {
-        idemi_sender_clear(t, past);
-        past->until.left = 0;
-    }
     idemi_sender_event(t, slot, event);
 }
 
@@ -5036,7 +5012,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     return slot;
 }
 
-/* Before a claim whose sender took over the entry of another (R1g): the numbers
+/* Before a claim whose sender took over the entry of another (R1e): the numbers
    of that one had left by then, and its floor goes. */
 IDEMI_APART
 static void idemi_opening_replace(idem_table *t, const idemi_record *r)
@@ -5702,6 +5678,23 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
         IDEM_MEMCPY(q->rq->buffer, idemi_slot_response(t, s), s->response_len);
 }
 
+/* Enters a new key in its slot, and its sender if that had no entry. */
+IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
+                                    idemi_query *q)
+{
+    unsigned char *id = idemi_slot_id(idemi_slot_at(t, slot));
+
+    idemi_basics_copy(id, q->id.scope, q->id.scope_len);
+    idemi_basics_copy(id + q->id.scope_len, q->id.key,
+                      idemi_slot_key_bytes(q->id.key_len));
+    idemi_keys_enter(t, slot);
+    if (!IDEMI_SENDERS(t))
+        return;
+    if (q->takes)
+        idemi_sender_assign(t, q->sender = q->takes, q->name);
+    idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
+}
+
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
    which replaces the old one.  The journal has room for it. */
 IDEMI_APART
@@ -5749,16 +5742,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idemi_keys_lease(t, s, rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
-    if (attempt == 1) {
-        idemi_basics_copy(idemi_slot_id(s), q->id.scope, q->id.scope_len);
-        idemi_basics_copy(idemi_slot_id(s) + q->id.scope_len, q->id.key,
-                          idemi_slot_key_bytes(q->id.key_len));
-        idemi_keys_enter(t, slot);
-        if (takes)
-            idemi_sender_assign(t, q->sender = takes, q->name);
-        if (IDEMI_SENDERS(t))
-            idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
-    }
+    if (attempt == 1)
+        idemi_command_enter(t, slot, q);
     idemi_order_expect(t, s);
     idemi_command_set_claim(t, slot, &q->reply->claim);
     *q->claim = q->reply->claim;

@@ -388,18 +388,10 @@ def raise_floor(table, sender, number):
 
 
 def comes(device, table, slot):
-    """A number raises its sender's floor to its epoch, and a claim lowers it.
-    It has not left, nor has one above it."""
-    if not slot.is_number:
-        return
-    sender = strong_hash(device, slot.scope)
-    epoch, sequence = number_of(slot.key)
-    left = table.left.get(sender, (0, 0))
-    if left[0] == epoch and sequence <= left[1]:
-        table.left[sender] = (epoch, sequence - 1)
-    if slot.status == IN_PROGRESS and is_past(device, table, slot):
-        table.floors[sender] = (epoch, 0)
-    raise_floor(table, sender, (epoch, 0))
+    """A number raises its sender's floor to its epoch."""
+    if slot.is_number:
+        raise_floor(table, strong_hash(device, slot.scope),
+                    (number_of(slot.key)[0], 0))
 
 
 def has_left(device, table, slot):

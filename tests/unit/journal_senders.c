@@ -92,6 +92,9 @@ static const scenario scenarios[] = {
       "B32:old B33:old B35:old" },
     // The same, where their floors follow from their keys, not from a record.
     // Then everything unknown may be a lost one.
+    { "with_eviction_fewer_senders_than_floors_are_no_loss",
+      "nor: keys=96 evict senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
+      "P lost0 unjudged +senders=2 P lost0" },
     { "numbers_of_more_senders_than_entries_are_a_loss",
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
       "B22 C22 B23 C23 wait100100 B33 C33 B34 C34 B35 C35 wait100100 unjudged "
@@ -158,6 +161,9 @@ static const scenario scenarios[] = {
     { "a_key_that_was_not_counted_is_when_it_is_read_again",
       "evict senders=1 scopes=2 most=9 B0 B2,lease L" OVER "R2 B1,lease B3 "
       "C1,state P lost0 B1:replay" },
+    { "a_number_that_was_not_counted_is_when_it_is_read_again",
+      "nor: keys=96 evict senders=2 scopes=3 most=9 B0 C0 B1 C1 unjudged "
+      "+senders=1 P lost0 n0:ok K@ K@ K@ K@ M M P B1:replay" },
     // The last number of an entry has left, and a sender takes it over for a key
     // while its own number is still to be asked whether it has left.
     { "who_takes_an_entry_over_when_all_is_read_keeps_its_numbers",

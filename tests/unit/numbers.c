@@ -210,6 +210,12 @@ static const scenario scenarios[] = {
     { "an_entry_that_is_written_has_no_later_floor",
       "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
       "P Bc:old" },
+    // Nor does one that is read after c is found to be over, for the time since
+    // the oldest sector is long.
+    { "an_entry_that_is_relocated_lowers_no_floor",
+      "beside=10 Bb,retention=2000000000 Cb Ba,retention=1000 Ca wait2000 "
+      "Ba:old K@ Bc,retention=100000000 Cc K8 E,n=60000000 K1 P K1 "
+      "E,n=240000000 K20 P lost0 K@ P Bc:old K@ P Bc:old K40 P Bc:old" },
     // The newest record is of a number that has expired when it is to be
     // rewritten: the one before it is not there again.
     { "what_expired_before_its_boot_wrote_is_no_claim_again",
