@@ -227,9 +227,9 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock continues from the
-   newest record: time without power does not count, nor, while the table is
-   full, does a boot of less than a minute.  idem_maintain writes a record after
-   an eighth of the default retention; after 40 days without, the clock stops.
+   newest record: time without power does not count, nor what comes after that.
+   idem_maintain writes one after an eighth of the default retention, a begin
+   that is IDEM_E_FULL after a minute; after 40 days without, the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
@@ -314,10 +314,10 @@
    >>migrating
 
    A journal opens with another capacity, key_max, response_max, state_max, full
-   or durability, and more senders (less: if it has no numbers).  Stored keys
-   keep their retention; what no longer fits is lost, as if damaged
-   (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT are
-   IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased, sector_size
+   or durability, and more senders (less: if no number was used, and none
+   forgotten).  Stored keys keep their retention; what no longer fits is lost,
+   as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT
+   are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased, sector_size
    or sector_count it is IDEM_E_FORMAT: choose sector_count for the most keys
    that you may ever want; or
 
@@ -357,7 +357,7 @@
 
      the number               the answer
      known                    as for any key (>>answers)
-     of an older epoch        IDEM_TOO_OLD
+     of an older epoch        IDEM_TOO_OLD, but an outcome is replayed
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
@@ -705,9 +705,8 @@ typedef struct idem_config {
     uint32_t quota;         /* live keys of one scope, if there are senders;
                                0: capacity (with eviction S9 needs a quota) */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
-    uint16_t volatile_claims;   /* not 0: claims are not written; gives up S4
-                                   for attempts that a restart interrupts, and
-                                   nothing else */
+    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable has
+                                   what that gives up) */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
     int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
                                           (>>concurrency); both or neither */
@@ -844,7 +843,8 @@ typedef struct idem_sender {
     } until;
     idem_number keys;           /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
-    unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
+    unsigned unsaved : 1;       /* to be written before a number is refused: the
+                                   next boot may find the number again */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -2764,9 +2764,10 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    options: 0x80 for a relocated record.  Bit i: the i-th optional field is
    there, counted from 0 among those that a record of its kind can have.
 
-   The token of a claim is where it was first written: sequence x sector_size +
-   offset.  Its high half is not stored: it is the highest token with that low
-   half below (sequence + 1) x sector_size of the sector that the record is in.
+   The token of a claim is where it was first written, sequence x sector_size +
+   offset; with volatile_claims one more than the last.  Its high half is not
+   stored: it is the highest token with that low half below (sequence + 1) x
+   sector_size of the sector that the record is in.
    The commit record has status 0 and no key: 12 bytes at most.
 
    A check is an index hash.
@@ -2896,10 +2897,11 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
      6. Lost records may have recorded time.  So after a sector with a loss by
-        D1 to D4, D8 or D9, or with a gap before the first header of a boot, no
-        key ages from the time of that sector's last record to that of the next
-        header.  After such a gap the next valid record from previous_end on, if
-        there is one, is the last: the boot has rewritten it, at that time.
+        D1 to D4 or D9, a record that does not fit (D8), or a gap before the
+        first header of a boot, no key ages from the time of that sector's last
+        record to that of the next header.  After such a gap the next valid
+        record from previous_end on, if there is one, is the last: the boot has
+        rewritten it, at that time.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on, if
@@ -3846,17 +3848,15 @@ static idem_token idemi_record_token(const idem_table *t, uint32_t sequence,
 
 static int idemi_record_has_sender(unsigned flags)
 {
-    return IDEMI_EVER_SENDERS &&
-           (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_STATUS)) ==
-               IDEMI_SENDER;
+    return (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_STATUS)) ==
+           IDEMI_SENDER;
 }
 
 /* True of a claim whose sender took over the entry of another one. */
 static int idemi_record_replaces(unsigned flags)
 {
-    return IDEMI_EVER_SENDERS &&
-           (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_FINISHED)) ==
-               (IDEMI_SENDER | IDEMI_HAS_KEY);
+    return (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_FINISHED)) ==
+           (IDEMI_SENDER | IDEMI_HAS_KEY);
 }
 
 /* Encodes or decodes all of a record but its check; `token`: the default of
@@ -4067,7 +4067,9 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
     const idem_slot *s = r->of.s;
     unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
 
-    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
+    // Without senders for ever there is no code for what such a record says.
+    return (IDEMI_EVER_SENDERS || !idemi_record_has_sender(r->flags)) &&
+           r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
            (!(r->flags & IDEMI_FINISHED) ||
             s->response_len <= config->response_max) &&
@@ -4982,7 +4984,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     idemi_item of = IDEMI_NONE;
     idem_slot *s;
 
-    if (idemi_record_has_sender(r->flags))
+    if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
         of = idemi_opening_sender(t, r, sequence);
     if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
         of = IDEMI_CAPACITY(t);
@@ -5462,8 +5464,7 @@ static void idemi_opening_start(idem_table *t, uint32_t now_ms)
         idemi_sender_at(t, i)->unsaved = 0;
     }
     t->stats.expired = t->stats.undelivered = 0;
-    t->tick = now_ms;
-    t->counted = now_ms;
+    t->tick = t->counted = now_ms;
 }
 
 /* ---------------------------------------------------------------------------
@@ -5706,13 +5707,13 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    int writes = IDEMI_JOURNAL(t) &&
-                 (replaces || !IDEMI_CONFIG(t)->volatile_claims);
+    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
 
     // Smaller only where records were lost, and their sector had to be erased.
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
                                            t->journal->at)
                       : t->token + 1;
+    writes |= replaces && IDEMI_JOURNAL(t);
     fresh->time = t->clock;
     fresh->retention = idemi_default_retention(t, rq->retention_ms);
     fresh->token = (uint32_t)t->token;

@@ -231,6 +231,17 @@ static const scenario scenarios[] = {
       "P Bi Ci Bg:old" },
 };
 
+/* The claim that replaces a sender is written, also where others are not: its
+   token is above theirs, which take up no room in the journal. */
+TEST(s1_tokens_increase_with_a_volatile_claim_that_is_written)
+{
+    device_on(&nor, "volatile evict senders=2 scopes=3 attempts=255 "
+                    "Bb,retention=1000 Cb wait2000 Bb:old Ba Bd");
+    for (int i = 0; i < 200; i++)
+        run("L Ba:recover Bd:recover");
+    run("Bc:execute L Ba:recover P Bc:recover");
+}
+
 TESTS(scenarios, run_scenario)
 
 /* The sectors from which it follows could be erased. */
