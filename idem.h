@@ -317,9 +317,9 @@
    or durability, and more senders (less: if no number was used, and none
    forgotten).  Stored keys keep their retention; what no longer fits is lost,
    as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT
-   are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased, sector_size
-   or sector_count it is IDEM_E_FORMAT: choose sector_count for the most keys
-   that you may ever want; or
+   are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased,
+   sector_size or sector_count it is IDEM_E_FORMAT: choose sector_count for the
+   most keys that you may ever want; or
 
      copy it    examples/migrate.c copies keys, state and undelivered outcomes
                 (same secret and IDEM_HASH).  Senders begin a new epoch.
@@ -4067,9 +4067,9 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
     const idem_slot *s = r->of.s;
     unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
 
-    // Without senders for ever there is no code for what such a record says.
-    return (IDEMI_EVER_SENDERS || !idemi_record_has_sender(r->flags)) &&
-           r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
+    if (!IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
+        return 0;               // there is no code for what it says
+    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
            (!(r->flags & IDEMI_FINISHED) ||
             s->response_len <= config->response_max) &&
