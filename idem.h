@@ -3346,9 +3346,9 @@ static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
-   that expires or is evicted (R1a, R1b).  If the newest record is about
-   that number, it is rewritten in the next head as expired.  Keeps N1 and O3:
-   claims of an older epoch have expired. */
+   that expires or is evicted (R1a, R1b).  If the newest record is about that
+   number, it is rewritten in the next head as expired.  Keeps N1 and O3: claims
+   of an older epoch have expired. */
 static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
                                int event)
 {
@@ -3852,7 +3852,8 @@ static int idemi_record_has_sender(unsigned flags)
            IDEMI_SENDER;
 }
 
-/* True of a claim whose sender took over the entry of another one. */
+/* True of a key that is not finished (claimed, or given back since), and whose
+   sender took over the entry of another one. */
 static int idemi_record_replaces(unsigned flags)
 {
     return (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_FINISHED)) ==
@@ -5415,8 +5416,8 @@ static int idemi_opening_geometry(idem_table *t)
     return IDEM_OK;
 }
 
-/* Interrupts a claim that was read, and counts its key; removes a number that
-   its sender's floor has passed. */
+/* Interrupts a claim that was read, and counts its key, if it has not expired;
+   removes a number that its sender's floor has passed. */
 static void idemi_opening_start_key(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);

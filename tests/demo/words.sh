@@ -118,20 +118,28 @@ prints 2 "no such option" \
 prints 2 "would do" "$B/inspect" --capacity 9999 journal
 prints 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
 
-# A machine that is up for days, which no audit may take for the device's time.
-cat >up.c <<END
+# ahead NAME CONDITION: NAME.so, with which clocks are two days ahead where that
+# holds
+ahead() {
+    cat >"$1.c" <<END
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
+    static int calls;
     int result = (int)syscall(SYS_clock_gettime, clock, t);
-    t->tv_sec += 172800;
+    if ($2)
+        t->tv_sec += 172800;
     return result;
 }
 END
-${CC:-cc} -shared -fPIC up.c -o up.so
+    ${CC:-cc} -shared -fPIC "$1.c" -o "$1.so"
+}
+
+# A machine that is up for days, which no audit may take for the device's time.
+ahead up 1
 prints 0 "each command was executed once" env LD_PRELOAD="$work/up.so" \
     "$B/serial/demo" --count 20 --only 0
 
@@ -209,21 +217,7 @@ if [ -x "$B/pour" ]; then
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
     prints 1 "a key has 1 to 65535 bytes" "$B/pour" --port 1 '' 5
     # A machine that sleeps: the deadline does not wait for it.
-    cat >asleep.c <<END
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t clock, struct timespec *t)
-{
-    static int calls;
-    int result = (int)syscall(SYS_clock_gettime, clock, t);
-    if (clock != CLOCK_MONOTONIC && ++calls > 9)
-        t->tv_sec += 172800;
-    return result;
-}
-END
-    ${CC:-cc} -shared -fPIC asleep.c -o asleep.so
+    ahead asleep "clock != CLOCK_MONOTONIC && ++calls > 9"
     prints 1 "given up: perhaps it was poured" \
         env LD_PRELOAD="$work/asleep.so" "$B/pour" --port 1 --retry 50 a 5
 fi

@@ -1631,11 +1631,12 @@ static inline void device_follow(device *to, const device *from)
 /* How far a scope's numbers are refused, which the next boot will know. */
 static inline uint64_t device_floor(const device *d, unsigned scope)
 {
-    char name[SCOPES + 1] = { 0 };
+    idem_request rq = { 0 };
+    uint8_t id[ID_MAX];
 
-    for (unsigned i = 0; i < scope; i++)
-        name[i] = (char)('a' + i);
-    return inside_saved_floor(d->table, name);
+    device_name(d, &rq, scope, id);
+    id[rq.scope_len] = 0;
+    return inside_saved_floor(d->table, (const char *)id);
 }
 
 /* What is recorded, if this boot has confirmed what it found, and its latest

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A configuration that is known when compiling, without state, opens a journal
- * of a firmware that had state: what the compiler left out is still read, and
- * lost as with a configuration of run time.  The header is here twice: static
- * and configured, and that of all unit tests.
+ * A configuration that is known when compiling, without state and senders,
+ * opens a journal of a firmware that had them: what the compiler left out is
+ * still read, and lost.  The header is here twice: static and configured, and
+ * that of all unit tests.
  */
 #define idem_open_ configured_open
 #define idem_begin configured_begin
 #define idem_complete configured_complete
+#define idem_forget configured_forget
 #define IDEM_STATIC
 #include "idem.h"
 
@@ -24,6 +25,7 @@ static const idem_config less = {
 #undef idem_open_
 #undef idem_begin
 #undef idem_complete
+#undef idem_forget
 
 extern int idem_open_(idem_table *, const idem_config *, void *, size_t,
                       uint32_t, uint32_t);
@@ -31,9 +33,11 @@ extern int idem_begin(idem_table *, idem_claim *, idem_reply *,
                       const idem_request *, uint32_t);
 extern int idem_complete(idem_table *, const idem_claim *,
                          const idem_outcome *, uint32_t);
+extern int idem_forget(idem_table *, const idem_request *, uint32_t);
 
 static idem_table table;
-static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 4, 8) + 3) / 4];
+static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 4, 8) +
+                        IDEM_SENDERS_MEMORY_SIZE(2) + 3) / 4];
 static idem_claim claim;
 static idem_reply reply;
 static const idem_request request = { .key = "a", .key_len = 1 };
@@ -73,4 +77,16 @@ TEST(s2_a_state_without_bytes_is_none_where_there_is_no_room)
     is(table.stats.lost, 0);
     is(configured_begin(&table, &claim, &reply, &request, 0), IDEM_REPLAY);
     is(reply.response_len, 6);
+}
+
+TEST(s10_a_sender_that_was_forgotten_does_not_come_back_untold)
+{
+    static const idem_request its_sender = { 0 };
+    idem_config more = less;
+
+    more.capacity = more.senders = 2;
+    executed(&more, 0);
+    is(idem_forget(&table, &its_sender, 0), IDEM_OK);
+    is(opened(), IDEM_OK);
+    is(table.stats.lost, 1);
 }
