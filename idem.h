@@ -2643,8 +2643,8 @@ static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
 /* The oldest completion after `slot` that may be evicted, of a scope or, with
    NULL, of any; or `capacity`.  idemi_command_reclaim has dropped those that
    have expired. */
-static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
-                                      const idemi_id *of)
+IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
+                                          const idemi_id *of)
 {
     for (;;) {
         idem_slot *s;
@@ -3430,7 +3430,7 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-static int idemi_sender_past(const idem_table *t, idem_slot *s)
+IDEMI_INTO int idemi_sender_past(const idem_table *t, idem_slot *s)
 {
     const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
                                ? NULL
@@ -3466,7 +3466,7 @@ typedef struct idemi_query {
 } idemi_query;
 
 /* Marks an outcome as delivered, if it is not; so when its key is removed. */
-static void idemi_keys_delivered(idem_table *t, idem_slot *s)
+IDEMI_INTO void idemi_keys_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
         return;
@@ -3936,7 +3936,7 @@ static void idemi_header_begin(const idem_storage *m, unsigned char *p)
 
 /* The layout: a hash of them and of the secret's half that is not the key of
    checks.  Bytes written with another geometry or secret do not validate. */
-static uint32_t idemi_header_layout(const idem_config *config)
+IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
 
@@ -4861,6 +4861,7 @@ static int idemi_journal_maintain(idem_table *t)
    The order, and the loss rules D1 to D10, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
+IDEMI_APART
 static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -5604,7 +5605,7 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 /* Releases a key: writes that, and frees its slot.  With senders the record is
    made durable: otherwise, if a batch is torn, the number could be taken for
    one that expired, and raise the floor. */
-static int idemi_command_release(idem_table *t, unsigned slot)
+IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
@@ -6249,7 +6250,7 @@ static void idemi_public_misuse(void)
 /* The answer to every caller's mistake. */
 #define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
 
-static int idemi_public_is_open(const idem_table *t)
+IDEMI_INTO int idemi_public_is_open(const idem_table *t)
 {
     return t && t->magic == IDEMI_MAGIC;
 }
