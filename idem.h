@@ -2310,7 +2310,7 @@ static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
            idemi_basics_equal(idemi_slot_id(s), id->scope, id->scope_len);
 }
 
-static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
+IDEMI_INTO int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 {
     return s->key_len == id->key_len && idemi_slot_has_scope(s, id) &&
            idemi_basics_equal(idemi_slot_id(s) + id->scope_len, id->key,
@@ -3203,7 +3203,7 @@ static unsigned idemi_sender_steps(const idem_table *t)
 
 /* How little is lost if a new sender takes an entry over; 0: it must stay.  So
    must the one in the newest record, which is to be rewritten with its name. */
-static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
+IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
     if (a->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
                     t->journal->last_item == idemi_sender_item(t, a)))
@@ -5018,7 +5018,6 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
 
 /* Before a claim whose sender took over the entry of another (R1e): the numbers
    of that one had left by then, and its floor goes. */
-IDEMI_APART
 static void idemi_opening_replace(idem_table *t, const idemi_record *r)
 {
     idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
@@ -5250,6 +5249,7 @@ static int idemi_opening_blank(idem_table *t)
    after the head may have begun (D6).  Skips these sectors: the records are not
    erased before a header has recorded the loss.  If there is no head, and a
    header is there a moment later, the storage was not ready. */
+IDEMI_APART
 static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
