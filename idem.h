@@ -1497,15 +1497,14 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
    uuid   16 bytes from 36 characters, 8-4-4-4-12 hexadecimal digits in either
           case, of any version.  The nil UUID, which a sender that forgot to
-          make one sends, is refused unless nil_too is not 0.
+          make one sends, is refused.
    ulid   16 bytes from 26 of Crockford's base 32, in either case; I, L, O and
           U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large.
    http   from the value of an Idempotency-Key field, 255 bytes at most: one
           string of RFC 9651 (8941), with spaces around it, and nothing else: no
           parameters, token, list, empty string.
    hex    from an even number of hexadecimal digits in either case, not 0. */
-IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
-                           int nil_too);
+IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len);
 IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len);
 IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
                            size_t value_len);
@@ -7279,8 +7278,7 @@ static size_t idemi_arriving_string(unsigned char *dst, const char *text,
     return len;
 }
 
-IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
-                           int nil_too)
+IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len)
 {
     unsigned char bytes[16];
     int i, byte, any = 0;
@@ -7299,7 +7297,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
         any |= byte;
         text += 2;
     }
-    if (!any && !nil_too)
+    if (!any)
         return IDEM_E_ARG;
     IDEM_MEMCPY(key, bytes, sizeof bytes);
     return IDEM_OK;

@@ -176,14 +176,12 @@ TEST(lengths_of_uuids_and_ulids_are_exact)
 }
 
 /* Nearly nil is another one. */
-TEST(the_nil_uuid_must_be_asked_for)
+TEST(the_nil_uuid_is_refused)
 {
     static const char nil[] = "00000000-0000-0000-0000-000000000000";
     example e = example_of(UUID, nil, 36);
 
     is(reads(&e), IDEM_E_ARG);
-    e.nil_too = 1;
-    is(reads(&e), IDEM_OK);
     is(neighbours(UUID, nil), 32 * 21);
 }
 
@@ -233,14 +231,14 @@ TEST(null_is_the_callers_mistake)
 
     for (unsigned kind = 0; kind < KINDS; kind++)
         is(reads_text(kind, "x", 1), IDEM_E_ARG);
-    is(idem_key_uuid(key, NULL, 0, 0), IDEM_E_ARG);
+    is(idem_key_uuid(key, NULL, 0), IDEM_E_ARG);
     is(idem_key_ulid(key, NULL, 0), IDEM_E_ARG);
     is(idem_key_http(key, &len, NULL, 0), IDEM_E_ARG);
     is(idem_key_hex(key, &len, NULL, 0), IDEM_E_ARG);
     is(misuse, 0);
 
-    is(idem_key_uuid(NULL, UUID_TEXT, 36, 0), IDEM_E_ARG);
-    is(idem_key_uuid(key, NULL, 36, 0), IDEM_E_ARG);
+    is(idem_key_uuid(NULL, UUID_TEXT, 36), IDEM_E_ARG);
+    is(idem_key_uuid(key, NULL, 36), IDEM_E_ARG);
     is(idem_key_ulid(NULL, ULID_TEXT, 26), IDEM_E_ARG);
     is(idem_key_ulid(key, NULL, 26), IDEM_E_ARG);
     is(idem_key_http(NULL, &len, "\"a\"", 3), IDEM_E_ARG);
