@@ -2,7 +2,8 @@
    SPDX-License-Identifier: 0BSD        (the text is at the end of the file)
 
    A sender that gets no answer sends its command again, with the same key.
-   idem.h lets the device execute it once, and answer every repeat alike.
+   idem.h lets the device execute it once, and answer every repeat alike: until
+   the next restart, or with a journal (>>durable) over power cuts, too.
 
    ```c
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
@@ -282,7 +283,7 @@
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   All sectors wear alike.  A failing one is retired for one round.
+   All sectors wear alike.  A failing one is skipped for one round.
 
    >>damage    flipped bits, worn cells, a wild write
 
@@ -290,8 +291,7 @@
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most its record; in a sector's header it costs nothing.  A restored
-   backup or snapshot forgets what was executed since, and tokens go back: stop
-   the senders first.
+   backup or snapshot forgets later commands and tokens: stop the senders first.
 
    Not noticed is damage to the newest record, or with IDEM_BATCH to a boot's
    last batch, which then looks torn (half-written); to the whole newest sector,
@@ -305,11 +305,6 @@
    for littlefs.  Reading a granule whose programming was interrupted may fail
    (ECC): then return an error.  It may also return anything.  Set verify if the
    chip does not report a failed program or erase.
-
-   A chip that is asleep, busy or not there must fail a read, not return erased
-   bytes: the storage would be taken for blank, and a new journal begun over the
-   old one, perhaps untold.  A restart may come while an erase is under way:
-   then the first reads must wait for its end.
 
    >>migrating
 
@@ -628,7 +623,8 @@ typedef struct idem_storage {
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
                                 /* any bytes of the storage, 1 to 1,048,576.  A
                                    chip that is asleep, busy or absent must
-                                   fail, not return erased bytes */
+                                   fail, not return erased bytes: that looks
+                                   blank, and a new journal replaces the old */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
                                 /* whole granules of one sector, erased ones if
                                    there is an erase; they may cross a page of
@@ -882,7 +878,7 @@ typedef struct idem_stats {
     uint32_t backwards;         /* ticks that went backwards */
     uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
-    uint32_t retired;           /* failing sectors that were skipped */
+    uint32_t skipped;           /* times that a failing sector was skipped */
     uint32_t senders_evicted;   /* senders refused, or replaced by another,
                                    because all entries were in use */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
@@ -1254,7 +1250,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                                       granted after a restart (IDEM_RECOVER);
                                       under IDEM_EVICT_OLDEST the key that was
                                       to make room may be gone
-     IDEM_E_SPACE                     too many sectors fail (stats.retired); or
+     IDEM_E_SPACE                     too many sectors fail (stats.skipped); or
                                       tokens are at their end (without
                                       IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
@@ -4666,7 +4662,7 @@ static int idemi_journal_rotate(idem_table *t)
 
     // Uncommitted sectors of an earlier boot; after a loss they may hold the
     // lost records (D6), after a failure they are of this boot.
-    if (!j->rotated && !t->stats.retired && !t->stats.lost)
+    if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_may_begin(t))
@@ -4678,7 +4674,7 @@ static int idemi_journal_rotate(idem_table *t)
             j->last_time = last_time;
             idemi_journal_close(j);
             idemi_journal_undo(t, last_needs);
-            t->stats.retired++;
+            t->stats.skipped++;
         }
     }
     if (result < 0)

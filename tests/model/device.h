@@ -816,7 +816,7 @@ static inline void device_check(device *d)
         return;
     device_check_medium(d);
     device_check_lost(d);
-    PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
+    PROMISE(!t->stats.skipped || d->blank || d->ever_failed ||
             d->medium.kind == FLASH_ECC || d->damaged);
     PROMISE(inside_clock(t) == (uint32_t)d->model.clock || d->damaged);
     if (!d->lost && device_checks(d))
