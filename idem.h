@@ -833,9 +833,9 @@ typedef struct idem_sender {
     union {
         uint32_t evicted;       /* logical ms: its outcomes up to then may have
                                    been evicted */
-        uint32_t left;          /* while a journal is read, a sequence: numbers
+        uint32_t gone;          /* while a journal is read, a sequence: numbers
                                    of the floor's epoch up to it, which were
-                                   read before, had left (R1d) */
+                                   read before, were gone (R1d) */
     } until;
     idem_number keys;           /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
@@ -1640,7 +1640,7 @@ IDEM_API int idem_file_close(idem_file *file);
 
 /* Below this line nothing is promised.  Sections:
      >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
-     >>format >>recovery >>storage >>entries >>keys >>records >>reading
+     >>format >>recovery >>storage >>sender >>keys >>records >>reading
      >>journal >>opening >>commands >>check >>public >>explain; beside the
      table, and not used by it: >>arriving >>sending >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
@@ -2273,7 +2273,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
                                         /* its sender's entry does not count
                                            it (N3) */
 #define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
-#define IDEMI_ALL_LEFT    0x10u         /* in a sender's record: R1d */
+#define IDEMI_ALL_GONE    0x10u         /* in a sender's record: R1d */
 #define IDEMI_RECORDED                  /* the part that a record has */       \
     (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
@@ -2547,7 +2547,7 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
 
 /* Removes a slot from the index, and closes the gap: each later word moves back
    unless its home is after the gap.  Keeps T1, T2. */
-static void idemi_index_erase(idem_table *t, unsigned slot)
+static void idemi_index_remove(idem_table *t, unsigned slot)
 {
     unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
     unsigned at, other;
@@ -2752,7 +2752,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                 not finished: its sender took over the entry of another
      0x08       has a key
      0x10       interrupted by a restart; of a sender: all its numbers up to the
-                floor have left
+                floor are gone
      0x20       has application state
      0x40       all before it in the sector was durable
 
@@ -2818,11 +2818,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             removes the floor, and all keys of the sender that were read before.
                                                        (idemi_opening_sender)
          d. If it has flag 0x10, it sets the floor.  All numbers of its epoch,
-            up to the floor, that were read before have left: they are removed
+            up to the floor, that were read before are gone: they are removed
             at the end of the journal, unless the floor has another epoch by
-            then.                                      (idemi_opening_start_key)
+            then.                                     (idemi_opening_finish_key)
          e. A key of a sender that took over another's entry, with a floor: all
-            numbers of that one that were read before have left, and its floor
+            numbers of that one that were read before are gone, and its floor
             is removed.                                (idemi_opening_replace)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
@@ -3137,7 +3137,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>entries   of senders
+   >>sender    an entry for each
 
    An entry has the number of its sender's keys in the table, the time up to
    which its outcomes may have been evicted, and its floor: the highest number
@@ -3271,7 +3271,7 @@ static uint64_t idemi_sender_name(const idem_table *t,
 static void idemi_sender_clear(const idem_table *t, idem_sender *a)
 {
     if (IDEMI_IS_OPENING(t))
-        a->until.left = 0;
+        a->until.gone = 0;
     a->floor[0] = a->floor[1] = 0;
     a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
@@ -3333,11 +3333,11 @@ enum {
     IDEMI_KEY_EVICTED
 };
 
-/* True if a number that was read had left the table before the restart. */
-static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
+/* True if a number that was read was gone before the restart. */
+static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
 {
     return number >> 32 == a->floor[1] &&
-           (uint32_t)number <= a->until.left;
+           (uint32_t)number <= a->until.gone;
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
@@ -3353,16 +3353,16 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
     if (number >> 32 > a->floor[1]) {
         idemi_order_expect_at(t, t->clock);
         if (IDEMI_IS_OPENING(t))
-            a->until.left = 0;
+            a->until.gone = 0;
     }
     if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor)) {
         idemi_basics_split(a->floor, number);
-        // Not all numbers up to the new floor have left.
+        // Not all numbers up to the new floor are gone.
         if (IDEMI_JOURNAL(t) &&
             idemi_sender_item(t, a) == t->journal->last_item)
-            t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
+            t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
     } else if (IDEMI_JOURNAL(t) && !a->unsaved) {
         a->unsaved = event > IDEMI_KEY_RELEASED;
         return;
@@ -3425,7 +3425,7 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-IDEMI_INTO int idemi_sender_past(const idem_table *t, idem_slot *s)
+IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 {
     const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
                                ? NULL
@@ -3475,7 +3475,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    idemi_index_erase(t, slot);
+    idemi_index_remove(t, slot);
     if (s->state & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
     idemi_keys_delivered(t, s);
@@ -3496,7 +3496,7 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 /* True of a key that has expired, and of a claim of an older epoch. */
 static int idemi_keys_has_expired(const idem_table *t, idem_slot *s)
 {
-    return idemi_slot_has_expired(t, s) || idemi_sender_past(t, s);
+    return idemi_slot_has_expired(t, s) || idemi_sender_outdated(t, s);
 }
 
 /* Frees a slot if its key has expired; returns whether. */
@@ -3595,7 +3595,7 @@ static void idemi_keys_sweep(idem_table *t)
 static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 {
     return !(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
-           !idemi_sender_past(t, s);
+           !idemi_sender_outdated(t, s);
 }
 
 /* True if a slot has a key of the sender with a name. */
@@ -3917,7 +3917,7 @@ static uint32_t idemi_record_binding(uint32_t token)
 }
 
 /* The bytes that are the same in all headers, but for the sum */
-static void idemi_header_begin(const idem_storage *m, unsigned char *p)
+static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
 {
     uint32_t words[IDEMI_HEADER_SAME / 4];
 
@@ -3935,7 +3935,7 @@ IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
 
-    idemi_header_begin(IDEMI_GIVEN(config)->storage, same);
+    idemi_header_put_same(IDEMI_GIVEN(config)->storage, same);
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
@@ -4172,7 +4172,7 @@ typedef struct idemi_found {
     } data;
 } idemi_found;
 
-static void idemi_reading_begin(idem_table *t, idemi_found *found)
+static void idemi_reading_reset(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
     found->r.of.s = &found->data.slot;
@@ -4196,7 +4196,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_reading_begin(t, &found);
+    idemi_reading_reset(t, &found);
     relocated_end &= IDEMI_OFFSET;
     if (relocated_end > IDEMI_SECTOR_SIZE(j))
         relocated_end = IDEMI_SECTOR_SIZE(j);
@@ -4243,7 +4243,7 @@ static uint32_t idemi_reading_headers(idem_table *t)
 
 /* True if the newest header is not the one that it was, however often that is
    read: one that is torn may come and go, on storage that is ready. */
-static int idemi_reading_is_other(idem_table *t)
+static int idemi_reading_newest_changed(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
     uint32_t newer = is > was ? is : was;
@@ -4257,8 +4257,8 @@ static int idemi_reading_is_other(idem_table *t)
 
 /* True if a sector between a sequence and the older one that it names was a
    head: it has a record after its commit record. */
-static int idemi_reading_is_stale(idem_table *t, uint32_t named,
-                                  uint32_t sequence)
+static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
+                                        uint32_t sequence)
 {
     while (--sequence > named) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
@@ -4274,8 +4274,8 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
    down, makes it the head, and returns whether there is one.  Its relocated
    records are read from `records` on; IDEMI_AFTER_COMMIT: it must count by 2.
    If none counts, the oldest header may name one that did (D5). */
-static int idemi_reading_find(idem_table *t, uint32_t sequence,
-                              uint32_t records)
+static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
+                                   uint32_t records)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
@@ -4292,7 +4292,7 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
                                      1)) {
             // It was begun in vain, and its erase was interrupted: it read as
             // erased to the boot that used the sectors before it (D10).
-            if (idemi_reading_is_stale(t, named, sequence)) {
+            if (idemi_reading_skipped_a_head(t, named, sequence)) {
                 t->stats.lost |= 1;
                 continue;
             }
@@ -4312,7 +4312,7 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
    The rules of >>recovery are kept here:
 
    R2  idemi_journal_try makes the commit record the last step.
-   R3  idemi_journal_start and _ready rotate first in each boot.
+   R3  idemi_journal_first_rotation and _ready rotate first in each boot.
    R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
@@ -4320,7 +4320,7 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
        is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
 
-static idemi_item idemi_journal_last(const idem_table *t)
+static idemi_item idemi_journal_highest(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
@@ -4471,7 +4471,7 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
     // Heads that can be begun before the first group is erased
     uint32_t heads = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
     idem_number live[IDEMI_GROUPS];
-    idemi_item item = idemi_journal_last(t) + 1;
+    idemi_item item = idemi_journal_highest(t) + 1;
     unsigned i;
 
     j->next_tail = head;
@@ -4509,7 +4509,7 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
                      (j->last_item != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
 
     for (;;) {
-        idemi_item item = idemi_journal_last(t) + 1;
+        idemi_item item = idemi_journal_highest(t) + 1;
         uint32_t left = idemi_journal_plan(t, j->sequence + ahead);
         if (j->next_tail <= j->damaged)
             left = item;
@@ -4550,7 +4550,7 @@ static int idemi_journal_write_header(idem_table *t)
 
     if (result < 0)
         return result;
-    idemi_header_begin(m, p);
+    idemi_header_put_same(m, p);
     idemi_basics_words(p + IDEMI_HEADER_SAME, &j->sequence,
                        sizeof(idemi_header) / 4, 1);
     p[IDEMI_FIRST_AT] = !j->rotated;
@@ -4602,7 +4602,7 @@ static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
-    idemi_item item = idemi_journal_last(t) + 1;
+    idemi_item item = idemi_journal_highest(t) + 1;
 
     while (item-- > 0)
         if (needs[item] == j->sequence)
@@ -4655,7 +4655,7 @@ static int idemi_journal_rotate(idem_table *t)
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
-    if (!j->sequence && idemi_reading_is_other(t))
+    if (!j->sequence && idemi_reading_newest_changed(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_storage_needs(t)[j->last_item];
@@ -4681,7 +4681,7 @@ static int idemi_journal_rotate(idem_table *t)
         return result;
     // Blank storage has this header now, and no newer one.  If not, it is not
     // ready: acknowledge nothing, for older headers could hide it later.
-    if (!j->head && idemi_reading_is_other(t)) {
+    if (!j->head && idemi_reading_newest_changed(t)) {
         idemi_journal_close(j);
         return IDEM_E_STORAGE;
     }
@@ -4812,7 +4812,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 /* Before the first answer of a boot that relies on earlier records: rotates.
    The header has the end of the old head, so no later boot reads more records
    there than this one did (S10). */
-IDEMI_INTO int idemi_journal_start(idem_table *t)
+IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->rotated ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
@@ -4938,15 +4938,15 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
         idemi_keys_forget(t, name, a, 1);
         return own;
     }
-    if (!a || (!(r->flags & IDEMI_ALL_LEFT) &&
+    if (!a || (!(r->flags & IDEMI_ALL_GONE) &&
                floor < idemi_basics_join(a->floor))) {
         r->fits = 0;
         return IDEMI_NONE;
     }
     if (r->of.sender->floor[1] != a->floor[1])
-        a->until.left = 0;
-    if (r->flags & IDEMI_ALL_LEFT && r->of.sender->floor[0] > a->until.left)
-        a->until.left = r->of.sender->floor[0];
+        a->until.gone = 0;
+    if (r->flags & IDEMI_ALL_GONE && r->of.sender->floor[0] > a->until.gone)
+        a->until.gone = r->of.sender->floor[0];
     idemi_basics_split(a->floor, floor);
     idemi_storage_needs(t)[own] = sequence;
     a->unsaved = 0;
@@ -5012,7 +5012,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
 }
 
 /* Before a claim whose sender took over the entry of another (R1e): the numbers
-   of that one had left by then, and its floor goes. */
+   of that one were gone by then, and its floor goes. */
 static void idemi_opening_replace(idem_table *t, const idemi_record *r)
 {
     idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
@@ -5056,8 +5056,8 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 /* After a gap: moves the clock to the time of the newest record of a boot, if
    the next one has rewritten it: the first valid one from an offset on.  True
    if it has the flag that all before it was durable (D2). */
-static int idemi_opening_rewritten(idem_table *t, const idemi_scan *scan,
-                                   int gap, uint32_t at, idemi_record *r)
+static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
+                                          int gap, uint32_t at, idemi_record *r)
 {
     uint32_t end =
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
@@ -5084,7 +5084,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_reading_begin(t, &found);
+    idemi_reading_reset(t, &found);
     j->end = relocated_end;
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
@@ -5127,7 +5127,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    if (idemi_opening_rewritten(t, scan, gap, at, r) ||
+    if (idemi_opening_follow_rewritten(t, scan, gap, at, r) ||
         idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);
     return gap;
@@ -5237,7 +5237,7 @@ static int idemi_opening_blank(idem_table *t)
                            : IDEM_E_FORMAT;
         }
     }
-    return idemi_reading_is_other(t) ? IDEM_E_STORAGE : IDEM_OK;
+    return idemi_reading_newest_changed(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
 /* Searches for records whose header is damaged, in the sectors that a rotation
@@ -5272,12 +5272,12 @@ static int idemi_opening_journal(idem_table *t)
     j->last_item = IDEMI_NONE;
     j->sequence = idemi_reading_headers(t);
     j->tail = j->sequence + 1;
-    if (idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j)))
+    if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
     // It was not ready: the newest header is another one now, or a newer sector
     // counts, by 2, as a commit record alone may be torn and unstable.
-    if (idemi_reading_is_other(t) ||
-        idemi_reading_find(t, j->sequence, IDEMI_AFTER_COMMIT))
+    if (idemi_reading_newest_changed(t) ||
+        idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
@@ -5368,7 +5368,7 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     if (IDEMI_STORES_SIZES)
         t->journal->record_limit = record_max;
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
-                                  idemi_journal_last(t) + 1);
+                                  idemi_journal_highest(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
                 (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
     needed = (idemi_size)(size - (size_t)(t->buffer - memory));
@@ -5414,7 +5414,7 @@ static int idemi_opening_geometry(idem_table *t)
 
 /* Interrupts a claim that was read, and counts its key, if it has not expired;
    removes a number that its sender's floor has passed. */
-static void idemi_opening_start_key(idem_table *t, unsigned slot)
+static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *a;
@@ -5428,9 +5428,9 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
         return;
     }
     a = idemi_sender_of(t, s);
-    // Without a floor none has left: a key has taken the entry over since, and
+    // Without a floor none is gone: a key has taken the entry over since, and
     // the field is an eviction time now.
-    if (a && a->floor[0] && idemi_sender_has_left(a, idemi_slot_number(s))) {
+    if (a && a->floor[0] && idemi_sender_has_gone(a, idemi_slot_number(s))) {
         idemi_sender_uncount(t, a, slot);
         idemi_keys_remove(t, slot);
     }
@@ -5441,7 +5441,7 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
    up to which outcomes may have been evicted: the opening, or with a journal
    that never evicts, before anything that is remembered.  Floors that were read
    will be read again: none is unsaved. */
-static void idemi_opening_start(idem_table *t, uint32_t now_ms)
+static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
 
@@ -5449,7 +5449,7 @@ static void idemi_opening_start(idem_table *t, uint32_t now_ms)
     t->magic = IDEMI_MAGIC;
     while (slot-- > 0)
         if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
-            idemi_opening_start_key(t, slot);
+            idemi_opening_finish_key(t, slot);
         else
             idemi_order_add_free(t, slot);
     t->evicted_until = t->clock;
@@ -5479,7 +5479,7 @@ static void idemi_opening_start(idem_table *t, uint32_t now_ms)
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
 /* Frees a slot whose key has expired; returns whether there is no key now. */
-static int idemi_command_expire(idem_table *t, unsigned slot)
+static int idemi_command_is_absent(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
@@ -5801,8 +5801,8 @@ IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
 
 /* Drops the expired numbers of a sender, which may raise its floor; returns
    whether the table has one of the floor's epoch at or below the floor. */
-static int idemi_command_has_old(idem_table *t, const idem_sender *a,
-                                 const idemi_id *id)
+static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
+                                          const idemi_id *id)
 {
     uint32_t lowest = 0;        // 0 less 1 is above all
     unsigned slot;
@@ -5820,16 +5820,16 @@ static int idemi_command_has_old(idem_table *t, const idem_sender *a,
 
 /* Before a number is refused: writes its sender's entry if the floor is
    unsaved.  Otherwise a later boot could grant a claim on it (S10). */
-static int idemi_command_refuse(idem_table *t, idem_sender *a,
-                                const idemi_id *id)
+static int idemi_command_save_floor(idem_table *t, idem_sender *a,
+                                    const idemi_id *id)
 {
     unsigned flags = IDEMI_SENDER;
     int result;
 
     if (!a || !a->unsaved)
         return IDEM_OK;
-    if (!idemi_command_has_old(t, a, id))
-        flags |= IDEMI_ALL_LEFT;
+    if (!idemi_command_drop_and_ask_old(t, a, id))
+        flags |= IDEMI_ALL_GONE;
     a->unsaved = 0;
     result = idemi_journal_record(t, idemi_sender_item(t, a), flags);
     a->unsaved = result < 0;
@@ -5856,11 +5856,11 @@ static int idemi_command_grants(int answer)
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
-    int started = idemi_journal_start(t), answer, result = IDEM_OK;
+    int started = idemi_journal_first_rotation(t), answer, result = IDEM_OK;
 
     if (started < 0 && !idemi_journal_is_trusted(t, slot))
         return started;
-    if (idemi_command_expire(t, slot))
+    if (idemi_command_is_absent(t, slot))
         answer = idemi_command_unknown(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
@@ -5874,7 +5874,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         result = started < 0 ? started
                              : idemi_command_claim(t, slot, attempt, q);
     else if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t))
-        result = idemi_command_refuse(t, q->sender, &q->id);
+        result = idemi_command_save_floor(t, q->sender, &q->id);
     if (result < 0)
         return result;
     if (answer >= 0)
@@ -5931,7 +5931,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 
     if (!s)
         return IDEM_E_NOT_FOUND;
-    result = idemi_journal_start(t);
+    result = idemi_journal_first_rotation(t);
     if (!(s->state & IDEMI_UNDELIVERED))
         return result < 0 && idemi_journal_is_trusted(t, (unsigned)claim->slot)
                    ? IDEM_OK
@@ -6075,7 +6075,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (idemi_slot_has_expired(t, s) &&
         t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
         return IDEMI_BROKEN_C3;
-    expiry = idemi_sender_past(t, s) ? t->clock : idemi_slot_expiry(t, s);
+    expiry = idemi_sender_outdated(t, s) ? t->clock : idemi_slot_expiry(t, s);
     if (idemi_clock_rank(t->clock, t->soonest) >
         idemi_clock_rank(t->clock, expiry))
         return IDEMI_BROKEN_O3;
@@ -6108,7 +6108,7 @@ static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    idemi_item item = idemi_journal_last(t) + 1;
+    idemi_item item = idemi_journal_highest(t) + 1;
 
     while (item-- > 0)
         if (needs[item] < j->tail)
@@ -6487,7 +6487,7 @@ static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
     if (result == IDEM_OK && IDEMI_JOURNAL(table))
         result = idemi_opening_journal(table);
     if (result == IDEM_OK)
-        idemi_opening_start(table, now_ms);
+        idemi_opening_finish(table, now_ms);
     return result;
 }
 
@@ -6799,7 +6799,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
-    if (idemi_command_expire(table, *slot))
+    if (idemi_command_is_absent(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
 }

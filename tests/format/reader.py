@@ -204,7 +204,7 @@ def find_header(device, place):
 # ------------------------------------------------------------------- records
 
 UNDELIVERED, HAS_KEY, INTERRUPTED, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
-IS_SENDER, ALL_LEFT = UNDELIVERED, INTERRUPTED  # with neither status nor key
+IS_SENDER, ALL_GONE = UNDELIVERED, INTERRUPTED  # with neither status nor key
 REPLACES = UNDELIVERED          # with a key, and not finished
 NO_CLAIM, OTHER_CLAIM = 1, 2
 NUMBER = 8                      # bytes
@@ -364,7 +364,7 @@ def record_of(device, header, at, slots):
 class Table:
     slots: dict = field(default_factory=dict)
     floors: dict = field(default_factory=dict)  # by the scope's strong hash
-    left: dict = field(default_factory=dict)    # numbers that have, likewise
+    gone: dict = field(default_factory=dict)    # numbers that are gone, likewise
     state: bytes = b""
     time: int = 0
     swept: int = 0
@@ -394,39 +394,39 @@ def comes(device, table, slot):
                     (number_of(slot.key)[0], 0))
 
 
-def has_left(device, table, slot):
+def has_gone(device, table, slot):
     """Whether a sender's record says so, of the floor's epoch."""
     if not slot.is_number:
         return False
     sender = strong_hash(device, slot.scope)
-    left, number = table.left.get(sender, (0, 0)), number_of(slot.key)
-    return number[0] == left[0] == table.floors[sender][0] and \
-        number[1] <= left[1]
+    gone, number = table.gone.get(sender, (0, 0)), number_of(slot.key)
+    return number[0] == gone[0] == table.floors[sender][0] and \
+        number[1] <= gone[1]
 
 
 def apply_sender(device, table, r):
     """What a sender's record says: it was forgotten; or its floor, and whether
-    all numbers up to that have left."""
+    all numbers up to that are gone."""
     if r.floor == (0, 0):
         table.slots = {n: slot for n, slot in table.slots.items()
                        if strong_hash(device, slot.scope) != r.sender}
         table.floors.pop(r.sender, None)
-        table.left.pop(r.sender, None)
+        table.gone.pop(r.sender, None)
         return
-    if r.flags & ALL_LEFT:
-        left = table.left.get(r.sender, (0, 0))
-        if left[0] != r.floor[0] or left < r.floor:
-            table.left[r.sender] = r.floor
+    if r.flags & ALL_GONE:
+        gone = table.gone.get(r.sender, (0, 0))
+        if gone[0] != r.floor[0] or gone < r.floor:
+            table.gone[r.sender] = r.floor
         table.floors[r.sender] = r.floor
     raise_floor(table, r.sender, r.floor)
 
 
 def replace_sender(device, table, low):
     """The sender whose hash has this low word has lost its entry: its numbers
-    had left, and its floor goes."""
+    were gone, and its floor goes."""
     table.floors = {sender: floor for sender, floor in table.floors.items()
                     if int.from_bytes(sender[:4], "little") != low}
-    table.left = {sender: left for sender, left in table.left.items()
+    table.gone = {sender: gone for sender, gone in table.gone.items()
                   if sender in table.floors}
     table.slots = {n: slot for n, slot in table.slots.items()
                    if not slot.is_number or
@@ -703,7 +703,7 @@ def read(device):
     look_for_overwritten(device, table, headers)
     interrupt(table)
     table.slots = {n: slot for n, slot in table.slots.items()
-                   if not has_left(device, table, slot)}
+                   if not has_gone(device, table, slot)}
     table.opened = bool(headers or headless or is_blank(device))
     return table
 

@@ -98,7 +98,7 @@ typedef struct known {
     uint8_t  is_volatile;       // what is true now was not written
     uint8_t  came_again;        // after what was known of it was over
     uint64_t refused;           // when the number was, in this boot; 0: was not
-    uint8_t  has_left;          // .. and none at or below its floor was known
+    uint8_t  has_gone;          // .. and none at or below its floor was known
     uint8_t  is_old;            // so it is refused for good
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
@@ -135,7 +135,7 @@ typedef struct model {
     uint32_t epoch[SCOPES];     // the newest with a granted claim
     uint32_t epoch_most[SCOPES];    // .. or may have been
     uint32_t given_back[SCOPES];    // the latest call that gave a number back
-    uint32_t not_all_left[SCOPES];  // .. that refused one while others had not
+    uint32_t not_all_gone[SCOPES];  // .. that refused one while others had not
     uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
                                     // and may be found done by the next
     uint64_t written;           // time of the latest record that is durable
@@ -1193,7 +1193,7 @@ static inline void model_numbered(model *m, known *k, const asked *a,
 
 /* True if of a sender no number is known but this one, and none was given back
    in this boot: all that it has had has left. */
-static inline int model_all_left(const model *m, const known *but)
+static inline int model_all_gone(const model *m, const known *but)
 {
     for (unsigned i = 0; i < m->count; i++) {
         const known *k = &m->keys[i];
@@ -1208,14 +1208,14 @@ static inline int model_all_left(const model *m, const known *but)
    that is told. */
 static inline void model_refused(model *m, known *k, const asked *a)
 {
-    int all_left = model_all_left(m, k);
+    int all_gone = model_all_gone(m, k);
 
     if (!k->number)
         return;
     // The floor is recorded then, and not again when the others leave: the
     // table need not have noticed that they have.
-    if (!all_left)
-        m->not_all_left[k->scope] = m->calls;
+    if (!all_gone)
+        m->not_all_gone[k->scope] = m->calls;
     if (a->age_ms || !model_keeps_numbers(m))
         return;
     if (!k->executed)
@@ -1226,8 +1226,8 @@ static inline void model_refused(model *m, known *k, const asked *a)
     k->refused = m->clock;
     // What was evicted for a claim that is not written is there again.
     if (!m->config->volatile_claims || m->config->full != IDEM_EVICT_OLDEST)
-        k->has_left |= k->claimed && model_counts(m) && all_left &&
-                       m->not_all_left[k->scope] <= m->opened_at;
+        k->has_gone |= k->claimed && model_counts(m) && all_gone &&
+                       m->not_all_gone[k->scope] <= m->opened_at;
 }
 
 /* What is to be said of a begin beside the version; false if it may not be. */
@@ -1320,7 +1320,7 @@ static inline int model_answered(model *m, const asked *a, int result)
 }
 
 /* A number may have been refused: that records that the others of its sender
-   have left that are over. */
+   are gone that are over. */
 static inline void model_may_have_refused(model *m, const known *but)
 {
     for (unsigned i = 0; but->number && i < m->count; i++) {
@@ -1396,7 +1396,7 @@ static inline void model_forget_numbers(model *m, unsigned scope)
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         if (k->scope == scope)
-            k->refused = k->executed = k->has_left = k->is_old = 0;
+            k->refused = k->executed = k->has_gone = k->is_old = 0;
     }
 }
 
@@ -1593,9 +1593,9 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
     k->is_volatile = 0;
     if (k->refused && k->refused <= clock) {
         k->executed = FOR_GOOD;
-        k->is_old |= k->has_left;
+        k->is_old |= k->has_gone;
     }
-    k->has_left = 0;
+    k->has_gone = 0;
     if (k->is_old) {
         version left = unknown;
         left.call = m->calls;
@@ -1682,7 +1682,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&k->next, &unknown);
         k->is_volatile = k->came_again = 0;
         k->claimed = k->executed = k->left = 0;
-        k->has_left = k->is_old = 0;
+        k->has_gone = k->is_old = 0;
         k->refused = 0;
         k->unsynced = k->attempted = k->shown = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);

@@ -28,7 +28,7 @@ static void idemi_hash_update(idemi_hash_state *state, const void *data,
 
 /* Closes a gap in the index: copies words in it to others, and frees one.  WP
    proves that it stays in the index; Eva fears that words overlap. */
-static void idemi_index_erase(idem_table *t, unsigned slot)
+static void idemi_index_remove(idem_table *t, unsigned slot)
 {
     //@ assert slot: slot < t->capacity;
     while (below(2)) {

@@ -172,7 +172,7 @@ eva_calls() {
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
-            idemi_command_expire idemi_command_unknown idemi_command_slot_of)
+            idemi_command_is_absent idemi_command_unknown idemi_command_slot_of)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
@@ -203,7 +203,7 @@ eva_opening() {
     paths=idemi_reading_headers:200,idemi_reading_record:100
     paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
-        idemi_opening_memory idemi_opening_start idemi_reading_header \
+        idemi_opening_memory idemi_opening_finish idemi_reading_header \
         idemi_opening_next_header idemi_opening_next_sector \
         idemi_opening_journal idemi_opening_sectors; do
         paths=$paths,$f:10

@@ -50,7 +50,7 @@ static void look(uint32_t at)
     const idemi_record *r = &found.r;
     uint32_t len;
 
-    idemi_reading_begin(&table, &found);
+    idemi_reading_reset(&table, &found);
     len = idemi_reading_record(&table, any(), at, &found.r);
     //@ assert window: table.journal->window <= at < table.journal->window_end;
     if (!len)
@@ -78,7 +78,7 @@ static void look_at_keys(void)
     uint32_t len;
     int possible;
 
-    idemi_reading_begin(&table, &found);
+    idemi_reading_reset(&table, &found);
     //@ loop unroll 256;
     for (len = KEY_MAX + 1; len <= UINT8_MAX; len++) {
         ANY(found.data.slot);

@@ -61,6 +61,6 @@ int main(void)
             break;
         default: idemi_opening_time(&table, any()); break;
         }
-    idemi_opening_start(&table, any());
+    idemi_opening_finish(&table, any());
     return 0;
 }

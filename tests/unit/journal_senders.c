@@ -59,7 +59,7 @@ static const scenario scenarios[] = {
     { "what_comes_after_a_sender_was_forgotten_stays",
       "beside=10 Ba Ca na:ok P Bg Cg Bi rotate9 P Bg:replay Bi:recover" },
     // Nor does the state that came with it go, when a cut interrupts another.
-    { "the_state_of_a_number_that_has_left_stays",
+    { "the_state_of_a_number_that_is_gone_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
       "P s:ok" },
     // Outcomes of an older epoch that are kept change nothing in that, not even
@@ -164,7 +164,7 @@ static const scenario scenarios[] = {
     { "a_number_that_was_not_counted_is_when_it_is_read_again",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B0 C0 B1 C1 unjudged "
       "+senders=1 P lost0 n0:ok K@ K@ K@ K@ M M P B1:replay" },
-    // The last number of an entry has left, and a sender takes it over for a key
+    // The last number of an entry is gone, and a sender takes it over for a key
     // while its own number is still to be asked whether it has left.
     { "who_takes_an_entry_over_when_all_is_read_keeps_its_numbers",
       "nor: evict senders=1 scopes=2 most=9 B18,lease B2,lease B0 L" OVER
@@ -173,8 +173,8 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
       "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
     // A floor that began anew, when another had the entry, is below that which
-    // an opening finds; but what had left has.
-    { "a_number_has_left_below_a_floor_that_was_forgotten",
+    // an opening finds; but what was gone is.
+    { "a_number_is_gone_below_a_floor_that_was_forgotten",
       "evict senders=1 scopes=2 most=9 B2,retention=1000 C2 wait2000 M "
       "B19,retention=1000 C19 wait2000 M B0 L" OVER "B0:old P B0:old" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
@@ -193,7 +193,7 @@ static const scenario scenarios[] = {
     { "nor_does_an_older_claim_that_is_left_bring_it_back",
       "nor: evict senders=1 scopes=2 most=2 B1,lease B5:execute C5 rotate,n=3 "
       "P lost0 B1:old B3:old" },
-    // Not all numbers up to a floor that an opening has raised have left.
+    // Not all numbers up to a floor that an opening has raised are gone.
     { "what_an_opening_lets_expire_takes_nothing_else_with_it",
       "beside=10 Bg,retention=9000000 Cg Bi P wait200100 Bg:replay P Bg:replay "
       "P Bg:replay" },
