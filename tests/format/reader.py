@@ -364,7 +364,7 @@ def record_of(device, header, at, slots):
 class Table:
     slots: dict = field(default_factory=dict)
     floors: dict = field(default_factory=dict)  # by the scope's strong hash
-    gone: dict = field(default_factory=dict)    # numbers that are gone, likewise
+    gone: dict = field(default_factory=dict)    # numbers, likewise
     state: bytes = b""
     time: int = 0
     swept: int = 0
