@@ -187,17 +187,16 @@
      response_max   bytes of the longest response
      state_max      bytes of application state (>>patterns); else 0
 
-   10 commands an hour for 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or with a
-   journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory and the numbers for
-   config and storage; it does not compile if a sector is too small.  Both use
-   IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS.  For other
-   languages idem_memory_size and idem_sector_count are functions; idem_open is
-   a macro: they call a C function that calls it.
+   IDEM_DEFINE_MEMORY, or with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the
+   memory and the numbers for config and storage; it does not compile if a
+   sector is too small.  Both use IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
+   IDEM_SECTORS.  For other languages idem_memory_size and idem_sector_count are
+   functions; idem_open is a macro: they call a C function that calls it.
 
    If the program has one configuration, the compiler leaves out what that does
-   not need (without senders, eviction and state a quarter of the code): in the
-   file of the implementation include "idem.h", then
-   `static const idem_config c = { .. };` and `#define IDEM_CONFIG c`, then the
+   not need (a quarter of it if senders, eviction and state are not used): in
+   the file of the implementation include "idem.h", then `static const
+   idem_config c = { .. };` and `#define IDEM_CONFIG c`, then the
    implementation.  idem_open takes that, or a copy with another secret, alone.
 
    >>time
@@ -208,8 +207,8 @@
 
      up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
-     more           The clock follows the new tick.  If one later call jumps
-                    past the old value, only the excess is counted.
+     more           The clock follows the new tick.  If a later call jumps over
+                    the old value at once, only what lies beyond it counts.
 
    So a tick that wraps, stops or goes back makes leases and retentions longer,
    never shorter.  Three mistakes make them shorter, unseen: microseconds given
@@ -227,10 +226,10 @@
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
 
-   A restart ends all leases.  With a journal the clock continues from the
-   newest record: time without power does not count, nor what comes after that.
-   idem_maintain writes one after an eighth of the default retention, a begin
-   that is IDEM_E_FULL after a minute; after 40 days without, the clock stops.
+   A restart ends all leases.  With a journal the clock goes on from its newest
+   record: later time is lost, and time without power.  So idem_maintain records
+   the time when that is an eighth of the default retention old, a begin that is
+   IDEM_E_FULL when it is a minute old; when it is 40 days old the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
@@ -275,10 +274,11 @@
 
      durability IDEM_BATCH    all this is durable with the next idem_sync:
                               execute after one sync, answer after the next.
-                              New sectors, state after state, and with senders
-                              idem_release and idem_forget sync by themselves
-     volatile_claims          only outcomes are written, and who loses an entry:
-                              half the wear.  What a restart interrupts is
+                              A new sector, a second state in one batch, and
+                              with senders idem_release and _forget sync at once
+     volatile_claims          claims are not written (but if one takes over an
+                              entry with a floor); release and forget are: half
+                              the wear.  What a restart interrupts is
                               IDEM_EXECUTE again (S4), what it evicted is known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
@@ -293,9 +293,10 @@
    costs at most its record; in a sector's header it costs nothing.  A restored
    backup or snapshot forgets later commands and tokens: stop the senders first.
 
-   Not noticed is damage to the newest record, or with IDEM_BATCH to a boot's
-   last batch, which then looks torn (half-written); to the whole newest sector,
-   which looks unused; and to all sectors of a young journal, which looks blank.
+   Not noticed is damage to
+     - the newest record, with IDEM_BATCH a boot's last batch: it looks torn;
+     - the whole newest sector: it looks unused;
+     - all sectors of a young journal: it looks blank.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -345,10 +346,9 @@
 
    config.senders is for how many scopes the table keeps an entry.  Then a quota
    limits each, and a sender may number its commands (request.epoch,
-   request.sequence, no key), as LoRaWAN and Kafka do.  Each time its count
-   begins anew it takes a higher epoch; numbers are compared by epoch, then by
-   sequence.  A number is a key while its outcome is remembered, and known to be
-   old for ever after:
+   request.sequence, no key), as LoRaWAN and Kafka do.  Numbers are compared by
+   epoch, then by sequence.  A number is a key while its outcome is remembered,
+   and known to be old for ever after:
 
      the number               the answer
      known                    as for any key (>>answers)
@@ -364,20 +364,19 @@
    The floor is the lower edge of the replay window: the highest number that
    expired or was evicted.  A number that was released or forgotten does not
    raise it, but is refused once the floor has passed it.  A new sender may
-   start at any number.  Sequences end at 4,294,967,295: then, or if it lost its
-   count, the sender takes a higher epoch, from its clock or a counter of its
-   starts.  Authenticate it: no epoch is above 4,294,967,295.  idem_forget with
-   neither key nor sequence forgets a sender: its keys, floor and epoch.
+   start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
+   the sender takes a higher epoch, from its clock or a counter of its starts.
+   Authenticate it: no epoch is above 4,294,967,295.  idem_forget with neither
+   key nor sequence forgets a sender: its keys, floor and epoch.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL until idem_forget frees an entry (so with IDEM_REJECT have
    one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
-   the least recently used one without live keys (uses are known to 9 minutes,
-   for half a year): its numbers are new then, as those of any sender may be if
-   there are less entries than before.  A quarter more entries than senders keep
-   look-ups short.
+   the least recently used one without live keys: its numbers are new then, as
+   those of any sender may be if there are less entries than before.  A quarter
+   more entries than senders keep look-ups short.
 
    >>duties    of the sender
 
@@ -389,10 +388,11 @@
    >>concurrency
 
    Without lock functions a table belongs to one thread, or to code that no
-   interrupt enters again.  With config.lock and config.unlock all calls may
-   come from any thread; your storage callbacks run under the lock, your handler
-   does not.  If lock does not return 0, the call is IDEM_E_LOCK; so is a call
-   from inside another (a plain mutex hangs there: examples/port/threads.h).
+   interrupt enters again.  With config.lock and unlock all calls may come
+   from any thread.  Storage callbacks run under the lock, except in idem_open,
+   _format and _explain (hold it if more share the bus); your handler does not.
+   If lock does not return 0, the call is IDEM_E_LOCK; so is a call from inside
+   another (a plain mutex hangs there: examples/port/threads.h).
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
@@ -411,11 +411,11 @@
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect.  It is IDEM_RECOVER, or after a loss IDEM_UNCERTAIN,
-         until somebody completes, releases or forgets it, or one retention
-         after the attempt ended.  A number is never IDEM_EXECUTE again, unless
-         it was released or forgotten, its sender lost its entry, or after a
-         loss, when the table is certain again.
+         had an effect.  It is IDEM_RECOVER until somebody completes, releases
+         or forgets it, or one retention after the attempt ended; after a loss
+         it is IDEM_UNCERTAIN for one default retention.  A number is never
+         IDEM_EXECUTE again, unless it was released or forgotten, its sender
+         lost its entry, or after a loss, when the table is certain again.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
@@ -615,13 +615,14 @@ typedef uint32_t idem_token;
    written: may be in ROM.  Callbacks return 0, or any other number for a
    failure, which is stored in table.storage_error.  After a failed program or
    erase the sector is skipped for one round; none is marked as bad.  Callbacks
-   run with the lock held, and must not call the table.  Addresses count bytes
-   from 0.  dst and src may have any alignment, and are valid during the call
-   only. */
+   run with the lock held (>>concurrency has exceptions), and must not call the
+   table.  Addresses count bytes from 0.  dst and src may have any alignment,
+   and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-                                /* any bytes of the storage, 1 to 1,048,576.  A
+                                /* any bytes of the storage, 1 to 1,048,576.
+                                   After a failure asked again byte by byte.  A
                                    chip that is asleep, busy or absent must
                                    fail, not return erased bytes: that looks
                                    blank, and a new journal replaces the old */
@@ -643,7 +644,8 @@ typedef struct idem_storage {
                                    Otherwise erase only starts it, and this
                                    returns 0 if it has finished, 1 if not yet,
                                    others if it failed.  Called in a loop if a
-                                   command must wait: feed the watchdog in it.
+                                   command must wait: feed the watchdog in it,
+                                   and in the end do not return 1 (L1).
                                    A read or program that comes before the end
                                    must wait, or suspend it; after a restart,
                                    too: the chip may still erase when idem_open
@@ -723,7 +725,8 @@ typedef struct idem_request {
     uint8_t     has_fingerprint;                          /* this is not 0 */
     uint16_t    response_size;  /* bytes to reserve; 0: response_max */
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
-    uint32_t    retention_ms;   /* 0: the default */
+    uint32_t    retention_ms;   /* 0: the default, which is also what counts for
+                                   a key that was lost (S4) */
     uint32_t    age_ms;         /* since the first send, not less (>>full); 0:
                                    unknown */
     void       *buffer;         /* where a stored response is copied; may be */
@@ -880,7 +883,8 @@ typedef struct idem_stats {
                                    something acknowledged may have been */
     uint32_t skipped;           /* times that a failing sector was skipped */
     uint32_t senders_evicted;   /* senders refused, or replaced by another,
-                                   because all entries were in use */
+                                   because all entries were in use; also while
+                                   a journal is read */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
@@ -1133,8 +1137,10 @@ typedef union idem_fingerprint_state {
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
 
-   Arguments: the object, outputs, inputs, the time.  Every function that takes
-   a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
+   Arguments: the object, outputs, inputs, the time.  No pointer may be NULL but
+   memory of idem_open, ctx of idem_run, request.buffer, entry.id, bytes of
+   which there are 0, and what >>types allows.  Every function that takes a
+   table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then the table has not changed, the clock included
    (idem_run says what else).  Apart from these, only the results named can
    come.  idem_begin and idem_run zero claim and reply first, whatever they
@@ -1212,11 +1218,11 @@ IDEM_API IDEMI_MUST_USE
 int idem_open_(idem_table *table, const idem_config *config, void *memory,
                size_t size, uint32_t now_ms, uint32_t build);
 
-/* The same, but erases the storage first: storage and table are blank.  A power
-   cut before the end leaves the old journal, a part of it, with stats.lost set
-   unless only its newest sector was left, or bytes that idem_open refuses: so
-   format again, with this configuration.  Tokens start anew: reset a driver
-   that refuses tokens below the highest it has seen.
+/* The same, but erases the storage first: storage and table are blank.  Tokens
+   start anew: reset a driver that refuses tokens below the highest it has seen.
+   After a power cut before the end format again, with this configuration.  The
+   storage may have the old journal, or bytes that idem_open refuses, or a part
+   of the journal: a loss, which is seen unless only the newest sector was left.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1241,9 +1247,9 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
      IDEM_REPLAY                      *reply has the outcome
      IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED
      IDEM_E_FULL
-     IDEM_E_ARG                       key empty; a sequence where there are no
-                                      senders; lease or retention out of
-                                      range; NULL with a length
+     IDEM_E_ARG                       key empty; key and sequence; a sequence
+                                      where there are no senders; lease or
+                                      retention out of range
      IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
                                       over response_max
      IDEM_E_STORAGE                   nothing is granted, but may be found
@@ -1313,16 +1319,13 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  It fills in job->outcome, whose bytes must last until idem_run
    returns.  The response may be in request->buffer, from its start on, but
-   nowhere else in it.  Returns one of: */
+   nowhere else in it.  Returns one of these (>>handler).  100 and more, as no
+   call returns that: a result that is passed on is not taken for it. */
 typedef int idem_handler(idem_job *job);
 enum {
-    IDEM_HANDLED     = 0,       /* it is decided: record job->outcome */
-    IDEM_NOT_DONE    = 100,     /* neither this nor an earlier attempt has had
-                                   an effect: give the claim back.  100,
-                                   because no call returns that: a result that
-                                   is passed on is not taken for it */
-    IDEM_CANNOT_TELL = 101      /* nobody knows yet, as the sensor does not
-                                   answer: keep the claim.  As all others */
+    IDEM_HANDLED     = 0,       /* record job->outcome */
+    IDEM_NOT_DONE    = 100,     /* give the claim back */
+    IDEM_CANNOT_TELL = 101      /* keep the claim; as all others */
 };
 
 /* The tick in ms (>>time), as HAL_GetTick or Arduino's millis return it. */
@@ -1333,7 +1336,8 @@ typedef uint32_t idem_now(void);
      IDEM_DONE       IDEM_HANDLED: executed now, and recorded; *reply and the
                      request's buffer have the outcome, as for IDEM_REPLAY
      IDEM_REPLAY     executed before; the outcome likewise
-     IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is new
+     IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is new.  *reply has
+                     the claim that was released, and nothing else
      IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
                      is kept: reply->retry_after_ms is the rest of its lease,
                      and the next time is IDEM_RECOVER
@@ -1375,7 +1379,7 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
 
 /* Looks a key up, by the request's scope and key alone; claims nothing.
      IDEM_OK, IDEM_E_NOT_FOUND
-     IDEM_E_ARG         key empty, NULL with a length
+     IDEM_E_ARG         as idem_begin, of the key
      IDEM_E_TOO_LARGE   over key_max
    *entry is set on IDEM_OK only. */
 IDEM_API int idem_find(idem_table *table, idem_entry *entry,
@@ -1455,18 +1459,19 @@ IDEM_API const char *idem_text(int result);
    differs; or, though idem_open takes it, a quota that does not keep S9 under
    IDEM_EVICT_OLDEST.  NULL: idem_open finds no fault either.  A journal whose
    headers are all damaged is reported as none, though idem_open may take it,
-   with a loss: then believe that.  Reads all of the storage at
-   worst, changes nothing, takes 400 bytes of stack.  Its texts are linked only
-   where it is called. */
+   with a loss: then believe that.  Reads all of the storage at worst, without
+   the lock: not while a table with that storage is in a call.  Changes nothing,
+   takes 400 bytes of stack.  Its texts are linked only where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
-/* Verifies the invariants that >>check lists: 0, or the number of one that is
-   broken.  Takes (capacity + senders) x the length of a lookup; no lock.
-   For tests, and for firmware that distrusts its RAM. */
+/* Verifies the invariants that >>check lists: 0, the number of one that is
+   broken, or IDEM_E_ARG.  Takes (capacity + senders) x the length of a lookup;
+   no lock.  For tests, and for firmware that distrusts its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
 /* The fingerprint of a payload that arrives in pieces: init, update for each
-   piece, final.  Equal to what idem_begin computes from the whole. */
+   piece, final.  Equal to what idem_begin computes from the whole.  Pointers
+   are not checked. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config);
 IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
