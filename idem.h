@@ -647,9 +647,8 @@ typedef struct idem_storage {
                                    command must wait: feed the watchdog in it,
                                    and in the end do not return 1 (L1).
                                    A read or program that comes before the end
-                                   must wait, or suspend it; after a restart,
-                                   too: the chip may still erase when idem_open
-                                   is called */
+                                   must wait, or suspend it; in idem_open, too:
+                                   the chip may still erase after a restart */
     int    (*sync)(void *ctx);  /* makes all programs and erases durable; NULL:
                                    they are when their callback returns.  If a
                                    cache outlives a restart, sync it before
@@ -727,15 +726,13 @@ typedef struct idem_request {
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
     uint32_t    retention_ms;   /* 0: the default, which is also what counts for
                                    a key that was lost (S4) */
-    uint32_t    age_ms;         /* since the first send, not less (>>full); 0:
-                                   unknown */
+    uint32_t    age_ms;         /* since the first send (>>full); 0: unknown */
     void       *buffer;         /* where a stored response is copied; may be */
     size_t      buffer_size;    /* NULL; bytes there */
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
-   copied and kept.  All zero is the claim that is never current.  The same in
-   all builds. */
+   copied and kept.  All zero: never current.  The same in all builds. */
 typedef struct idem_claim {
     uint64_t token;             /* fencing token, > 0, strictly increasing */
     uint32_t slot;
@@ -769,8 +766,7 @@ typedef struct idem_outcome {
     uint8_t     confirm;        /* not 0: undelivered until idem_delivered */
 } idem_outcome;
 
-/* idem_reply.code: a handler of idem_run filled in an outcome that cannot be
-   recorded */
+/* idem_reply.code: the outcome of idem_run's handler cannot be recorded */
 #define IDEM_CODE_INVALID INT32_MIN
 
 /* A command that a handler of idem_run executes. */
@@ -922,7 +918,9 @@ typedef struct idem_journal {
     uint32_t sequence;          /* of the newest sector begun, head or not */
     uint32_t next_tail;         /* the tail once that counts */
     uint32_t head;              /* sequence of the head; 0: none yet */
-    uint32_t end;               /* where its records end */
+    uint32_t end;               /* where its records end; before a boot's first
+                                   rotation, where the newest begins: it will
+                                   be rewritten */
     uint32_t at;                /* where the next record of the newest sector
                                    goes; sector_size if it takes no more */
     uint32_t last_time;         /* logical ms, of the newest record; of the
@@ -1060,9 +1058,8 @@ typedef union idem_fingerprint_state {
         IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
 /* Defines the memory of a table, pump_memory, and its sizes as constants,
-   pump_capacity and so on.  With a journal, also pump_sector_size,
-   pump_sector_count and pump_prog_size; if the sectors are too small, it does
-   not compile. */
+   pump_capacity and so on.  With a journal also pump_sector_size, _sector_count
+   and _prog_size; it does not compile if the sectors are too small. */
 #define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
                            senders)                                            \
     IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
@@ -1527,14 +1524,12 @@ typedef struct idem_sent {
     uint32_t times;             /* number of sends, in this boot */
     uint32_t elapsed_ms;        /* since the first send, restarts included */
     uint32_t retry_after_ms;    /* from the answer; 0: not in it */
-    uint32_t random;            /* 32 new random bits each time; 0 gives the
-                                   longest wait */
+    uint32_t random;            /* 32 new random bits; 0: the longest wait */
 } idem_sent;
 
 #define IDEM_SILENCE 127        /* idem_retry: there was no answer */
 
-/* Results of idem_retry alone, beside IDEM_DONE: it is done, and the outcome
-   known. */
+/* Results of idem_retry alone, beside IDEM_DONE: the outcome is known. */
 enum {
     IDEM_RESEND  = 20,          /* send the same bytes once more, later */
     IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
@@ -1693,8 +1688,7 @@ extern "C" {
 /* ---------------------------------------------------------------------------
    >>basics    assumptions about the machine; words from bytes
 
-   Words are made of bytes by shifting: byte order and alignment matter nowhere
-   else.
+   Words are made of bytes by shifts: order and alignment matter only here.
    ------------------------------------------------------------------------ */
 #define IDEMI_ASSUME(name, condition)                                          \
     typedef char idemi_assume_##name[(condition) ? 1 : -1]
@@ -1794,7 +1788,7 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-/* Stores words, or loads them: four bytes each, the lowest one first. */
+/* Loads words of four bytes, the lowest first; `writing` stores them before. */
 static void idemi_basics_words(unsigned char *bytes, uint32_t *words,
                                unsigned count, int writing)
 {
@@ -2385,17 +2379,17 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    scaled to that; its word stands at its home, or at the next empty position
    after it.  A word is the slot's number plus one; 0 is empty.  The hash is in
    the slot.  With IDEM_WIDE a word also has five bits of the hash, and its
-   distance from home: a search, and erasing, pass the words of other keys
+   distance from home: a search, and removing, pass the words of other keys
    without a cache miss.
 
        homes   2    2    3    5
        at      2    3    4    5    6
        word    a    b    c    d    -
 
-   Erasing a closes the gap, so that all keys stay reachable: b and c, which are
-   not at home, move back; d stays.  Marks for deleted words would be less code,
-   but would fill the index, which is never rehashed.  Robin Hood order ends the
-   search for an absent key one word earlier, and takes twice the code.
+   Removing a closes the gap, so that all keys stay reachable: b and c, which
+   are not at home, move back; d stays.  Marks for deleted words would be less
+   code, but would fill the index, which is never rehashed.  Robin Hood order
+   ends the search for an absent key one word earlier, and takes twice the code.
 
    T1  Every slot in use has exactly one word, and every word such a slot.
    T2  No word from a key's home to its own is empty, and its distance and tag
@@ -2416,8 +2410,7 @@ static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
                         idemi_slot_key_bytes(id->key_len)));
 }
 
-/* Sets *id: scope and key at `where`, with the lengths of a slot, and the
-   hash. */
+/* Sets *id: scope and key at `where`, of a slot's lengths, and their hash. */
 static void idemi_index_identify(const idem_config *config, const idem_slot *s,
                                  const unsigned char *where, idemi_id *id)
 {
@@ -2640,9 +2633,9 @@ static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
     t->links[newer].older = (idem_number)slot;
 }
 
-/* The oldest completion after `slot` that may be evicted, of a scope or, with
-   NULL, of any; or `capacity`.  idemi_command_reclaim has dropped those that
-   have expired. */
+/* The oldest completion after that of `slot` (`capacity`: of all) that may be
+   evicted, of a scope or, with NULL, of any; or `capacity`.  Expired ones were
+   dropped before (idemi_command_reclaim). */
 IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                           const idemi_id *of)
 {
@@ -2788,8 +2781,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 /* ---------------------------------------------------------------------------
    >>recovery   how a rotation survives a power cut, and how a journal is read
 
-   A rotation makes a new head, and then the record follows that it was made
-   for:
+   An item is a slot, the application state, or a sender's entry.  It and its
+   records are live while the journal has to keep them (R6).
+
+   A rotation makes a new head; the record that it was made for follows it:
 
      physical sector       0     1     2     3     4     5     6     7   tail
      before               16    17    18    19   [20]   13    14    15    16
@@ -2812,10 +2807,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
          old one.  A key that is known gets no older by its full record: records
-         before it may be lost, and their time with them; then it needs the
-         record before.  A number leaves when it expires, is evicted, or another
-         key takes its slot.  The contents of a sender's entry follow from these
-         rules:
+         before it may be lost, and their time with them; then the sector of its
+         record before stays needed.  A number leaves when it expires, is
+         evicted, or another key takes its slot.  The contents of a sender's
+         entry follow from these rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
             older epoch has expired then.              (idemi_sender_raise)
          b. A number that leaves raises the floor to itself.   (the same)
@@ -2834,9 +2829,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          again.
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
-         rewritten there, in full, as the last relocated one, unless it changes
-         only the time, or forgets a sender that has no entry.  The first answer
-         comes after that.
+         rewritten there, in full, as the last relocated one; but not if it has
+         only the time, which the header has, or forgets a sender that has no
+         entry.  The first answer comes after that.
      R4  The two sectors after the head are dead, three before a rotation:
          whichever of the newest sectors a boot takes as head, all that it needs
          is there.  Failing sectors may leave fewer; a head after which the
@@ -2896,12 +2891,13 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. Lost records may have recorded time.  So after a sector with a loss by
-        D1 to D4 or D9, a record that does not fit (D8), or a gap before the
-        first header of a boot, no key ages from the time of that sector's last
-        record to that of the next header.  After such a gap the next valid
-        record from previous_end on, if there is one, is the last: the boot has
-        rewritten it, at that time.
+     6. After a sector with a loss by D1 to D4 or D9, a record that does not fit
+        (D8), or a gap before the first header of a boot, no key ages from the
+        time of that sector's last record to that of the next header.  Otherwise
+        a key that was read after the lost records would age by the time that
+        they recorded, which had passed before it.  After such a gap the next
+        valid record from previous_end on, if there is one, is the last: the
+        boot has rewritten it, at that time.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on, if
@@ -2933,13 +2929,17 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          stand there;
      D10. the newest sector counts, and one between it and the one that it names
          counts by 2: that was a head.  So the newest was begun in vain, and its
-         erase was interrupted: it is skipped, and the next one that counts is
-         the head.
+         erase was interrupted: it is skipped; the next that counts is the head.
 
-   Torn writes that always read the same are survived in any number.  Of those
-   that read differently from boot to boot one does no harm, because the newest
-   record is rewritten; one that is not rewritten (R3) may count as a loss.  Two
-   in a row may cost the head that both were in: a loss.
+   In the code: D1, D2, D8 idemi_opening_sector; D3, D4, D9
+   idemi_opening_is_loss; D5 idemi_opening_sectors, idemi_reading_find_head; D6
+   idemi_opening_headless; D7 idemi_reading_headers; D8 of senders
+   idemi_sender_take; D10 idemi_reading_skipped_a_head.
+
+   A torn write is unstable if it reads differently from boot to boot.  Stable
+   ones are survived in any number.  One unstable write does no harm if it is
+   rewritten as the newest record; if not (R3) it may count as a loss.  Two in a
+   row may cost the head that both were in: a loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
@@ -2964,8 +2964,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 /* ---------------------------------------------------------------------------
    >>storage   the callbacks, and their failures
 
-   A sector is named by its sequence: sequence s stands in physical sector s
-   modulo sector_count.
+   A sector is named by its sequence (>>format).  What is programmed stands in
+   t->buffer.
    ------------------------------------------------------------------------ */
 
 /* Stores the result of a callback in storage_error, if it is a failure. */
@@ -3086,15 +3086,13 @@ static int idemi_storage_fill(idem_table *t)
     return result;
 }
 
-/* The subject of a record: a slot by its number, the application state
-   (capacity), or sender n (capacity + n); or IDEMI_NONE. */
+/* Slot by its number, state (capacity), sender n (capacity + n); IDEMI_NONE */
 typedef unsigned idemi_item;
 
 /* True while an opening reads a journal: the table is not marked open yet. */
 #define IDEMI_IS_OPENING(t) (IDEMI_EVER_JOURNAL && !(t)->magic)
 
-/* For each item the oldest sector that is needed for it (R6); IDEMI_NOWHERE:
-   none is. */
+/* For each item the oldest sector needed for it (R6); or IDEMI_NOWHERE */
 static uint32_t *idemi_storage_needs(const idem_table *t)
 {
     return (uint32_t *)(void *)(t->journal + 1);
@@ -3129,8 +3127,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     return idemi_storage_result(t, result);
 }
 
-/* Erases the next sector, and makes that durable, so that erases stay in
-   order. */
+/* Erases the next sector, and makes that durable: erases stay in order. */
 IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 {
     int result;
@@ -3296,9 +3293,9 @@ static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
     idemi_sender_clear(t, a);
 }
 
-/* Returns the entry of the sender with a name, which may be one that nobody
-   needs; or NULL, and counts that: as a loss only if a journal has more senders
-   than are configured now, and may not evict any. */
+/* The entry of the sender with a name; if it has none, one that nobody needs
+   becomes its own.  NULL, counted, if there is none: in a journal that may not
+   evict as a loss (D8). */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
     idem_sender *a = idemi_sender_candidate(t, name);
@@ -3404,9 +3401,9 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
         idemi_sender_raise(t, a, slot, event);
 }
 
-/* The same for a slot whose entry the caller does not have.  A key whose sender
-   has none is marked.  While a journal is read only numbers count, so that no
-   entry is missing for a floor. */
+/* The same, and finds the entry; a key whose sender has none is marked.  While
+   a journal is read only numbers count, so that no entry is missing for a
+   floor. */
 static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3465,7 +3462,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-/* Marks an outcome as delivered, if it is not; so when its key is removed. */
+/* Marks an undelivered outcome as delivered; also when its key is removed. */
 IDEMI_INTO void idemi_keys_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
@@ -3675,7 +3672,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     }
     t->tick = now_ms;
     if (passed >= again) {
-        passed -= again;
+        passed -= again;        // was counted before the step back
         t->counted = now_ms;
     }
     idemi_keys_advance(t, passed);
@@ -4246,8 +4243,8 @@ static uint32_t idemi_reading_headers(idem_table *t)
     return newest;
 }
 
-/* True if the newest header is not the one that it was, however often that is
-   read: one that is torn may come and go, on storage that is ready. */
+/* True if the newest header is not the one that it was.  A torn one may come
+   and go: so a reading that agrees with the first one ends the doubt. */
 static int idemi_reading_newest_changed(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
@@ -4325,6 +4322,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
        is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
 
+/* The last item in number. */
 static idemi_item idemi_journal_highest(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
@@ -4461,12 +4459,13 @@ static void idemi_journal_close(idem_journal *j)
 #define IDEMI_KEPT_DEAD 2u
 
 /* Plans a rotation that makes `head` the newest sector.  Sets next_tail: the
-   oldest sector that is needed then.  Returns the number of items, the oldest
-   first, that must be relocated into it to keep R5.  For each sector: of the
-   `items` that need it or an older one, `fit` can be written again later, in
-   the heads that are begun before it is erased.  The rest must be written now,
-   and the largest rest counts.  Sectors are counted in groups, a group as its
-   oldest one. */
+   oldest sector that is needed then.  Returns how many items, the oldest first,
+   must be relocated into it to keep R5: the largest items - fit of all sectors
+   q, or 0.
+     items   those that need q or an older sector
+     fit     head room x heads that can be begun later, before q is erased:
+             q + sector_count - 1, less the dead ones that are kept, less `head`
+   Sectors are counted in groups, a group as its oldest one. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -4497,19 +4496,19 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
     return rest;
 }
 
-/* Relocates the items that must leave their sectors, the oldest sector first,
-   as far as the head has room: in a rotation (`flags` IDEMI_RELOCATED) for this
-   head, all of them; in idle work (0) for the next one, one item, and then
-   IDEM_MORE.  By R5 the room for IDEMI_HEAD_ROOM of the longest items is
-   enough, but not after skipped sectors, or after limits of the configuration
-   have grown: then another head is begun.  All items leave a sector in which
-   something is lost: the next opening must not find that again. */
+/* Relocates the items that must leave their sectors, the oldest sector first:
+   in a rotation (`flags` IDEMI_RELOCATED) for this head, as many as it has room
+   for; in idle work (0) for the next one, a single item, and then IDEM_MORE.
+   By R5 all have room, but not after skipped sectors, or after limits of the
+   configuration have grown: then another head is begun.  All items leave a
+   sector with a loss: the next opening must not find that again. */
 static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    // The rewritten newest record, and the commit record
+    // The commit record, and the rewritten newest one, composed later: it may
+    // be as long as any.
     uint32_t after = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
                      (j->last_item != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
 
@@ -4599,10 +4598,9 @@ static int idemi_journal_try(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* After a failed rotation: the items that were relocated in vain need the tail
-   (their own sectors are not known any more, but they must be relocated soon in
-   any case).  The item of the newest record needs the sector that it needed
-   before. */
+/* After a failed rotation.  An item that was relocated in vain still needs its
+   old sector, which is not known any more: the tail is safe to assume.  Of the
+   newest record's item the sector is known. */
 static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
@@ -4634,8 +4632,8 @@ static void idemi_journal_clear(idem_table *t)
     }
 }
 
-/* True if a head in the next sector leaves room to begin another one later.  By
-   R5 it does right after the head; after skipped sectors only if all live items
+/* True if a head in the next sector leaves room to begin another one later.
+   Right after a head it does, by R5; after skipped sectors if all live items
    fit into the heads that can be begun from there on. */
 static int idemi_journal_may_begin(idem_table *t)
 {
@@ -4665,8 +4663,8 @@ static int idemi_journal_rotate(idem_table *t)
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_storage_needs(t)[j->last_item];
 
-    // Uncommitted sectors of an earlier boot; after a loss they may hold the
-    // lost records (D6), after a failure they are of this boot.
+    // Uncommitted sectors of an earlier boot.  After a loss they may hold the
+    // lost records (D6), after a failure that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
@@ -4720,8 +4718,8 @@ static int idemi_journal_ready(idem_table *t, int anew)
     return result;
 }
 
-/* Ends writing a record: after a failure nothing is appended to the head (R3),
-   otherwise the record is made durable, unless in batch mode. */
+/* Ends writing a record: after a failure nothing is appended to the head (R3);
+   otherwise the head ends after it, and it is durable, unless in batch mode. */
 static int idemi_journal_settle(idem_table *t, int result)
 {
     idem_journal *j = t->journal;
@@ -4751,8 +4749,7 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
                              : result;
 }
 
-/* True if the newest record is `ms` old or older: after a restart that time has
-   not passed. */
+/* True if the newest record is `ms` old or older: a restart loses that time. */
 static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
 {
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
@@ -4775,8 +4772,8 @@ static int idemi_journal_admit(idem_table *t)
     const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t, 0);
 
-    // After skipped sectors a rotation relocates, and so makes others dead.
-    // Claims that are not written may use up the tokens before the next head.
+    // Too few dead sectors, after skipped ones: a rotation relocates, and makes
+    // others dead.  No token before the next head: volatile claims took them.
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
          t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))
@@ -4830,8 +4827,9 @@ static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
     return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
 
-/* One step of idle work: erases or relocates ahead; IDEM_MORE if it did.  Does
-   nothing in a boot that has not written: such a boot wears nothing. */
+/* One step of idle work: erases or relocates ahead; IDEM_MORE if it did, or an
+   erase is under way.  Does nothing in a boot that has not written: such a boot
+   wears nothing. */
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4958,9 +4956,9 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
     return own;
 }
 
-/* The outcome after which one of an age was completed; or `capacity`.  That of
-   the record before was probably completed at about the same time: so the
-   search for the position of a relocated outcome is short. */
+/* The newest outcome that is at least `age` old, or `capacity`: one of that age
+   is inserted after it.  The search starts at the outcome in the record before:
+   relocated ones in a row were mostly completed at about the same time. */
 static unsigned idemi_opening_older(const idem_table *t, uint32_t age)
 {
     unsigned ends = IDEMI_CAPACITY(t), newer;
@@ -4976,8 +4974,7 @@ static unsigned idemi_opening_older(const idem_table *t, uint32_t age)
     return older;
 }
 
-/* Applies a record in a sector to the table; returns its item, or
-   IDEMI_NONE. */
+/* Applies a record in a sector; returns its item, or IDEMI_NONE. */
 IDEMI_APART
 static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                                       uint32_t sequence)
@@ -5038,11 +5035,11 @@ typedef struct idemi_scan {
     int is_abandoned;           /* none does, and one names an older one */
 } idemi_scan;
 
-/* True if records at the end of a sector are lost: by D3 if its end is known,
-   otherwise by D1 or D4; or by D9 (>>recovery).  `gap`: a gap before a record
-   that is not counted yet; `at`: where reading stopped; `dirty`: the last
-   skipped granule that does not begin with an erased byte.  If records could be
-   longer when the sector was written, each gap may be such a record (D9). */
+/* True if records at the end of a sector are lost (>>recovery): by D3 if its
+   end is known, otherwise by D1 or D4; or by D9, for which each gap counts.
+     gap     before a record, and not counted yet
+     at      where reading stopped
+     dirty   the last skipped granule that does not begin with an erased byte */
 static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
@@ -5058,9 +5055,9 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* After a gap: moves the clock to the time of the newest record of a boot, if
-   the next one has rewritten it: the first valid one from an offset on.  True
-   if it has the flag that all before it was durable (D2). */
+/* After a gap before the first header of a boot (rule 6): moves the clock to
+   the time of the record that it has rewritten, the first valid one from an
+   offset on.  True if that has the flag that all before it was durable (D2). */
 static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
                                           int gap, uint32_t at, idemi_record *r)
 {
@@ -5126,6 +5123,8 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         }
         // It is damaged, or its claim is lost; the last one may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
+        // The next header will end this sector here: the newest record is
+        // rewritten (R3), or is only the time, which the header has.
         j->end = j->at;
         j->at = at += len;
         // A sender without an entry was forgotten: it is not rewritten.
@@ -5138,8 +5137,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     return gap;
 }
 
-/* Reads the header of the oldest sector from a sequence on, up to the head;
-   NULL if there is none. */
+/* The header of the oldest sector from a sequence to the head; or NULL */
 static const idemi_header *idemi_opening_next_header(idem_table *t,
                                                      uint32_t sequence)
 {
@@ -5276,7 +5274,7 @@ static int idemi_opening_journal(idem_table *t)
 
     j->last_item = IDEMI_NONE;
     j->sequence = idemi_reading_headers(t);
-    j->tail = j->sequence + 1;
+    j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
     // It was not ready: the newest header is another one now, or a newer sector
@@ -5442,10 +5440,9 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 }
 
 /* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys.  Sets the time
-   up to which outcomes may have been evicted: the opening, or with a journal
-   that never evicts, before anything that is remembered.  Floors that were read
-   will be read again: none is unsaved. */
+   counts each key in its sender's entry, and drops expired keys.  Outcomes may
+   have been evicted up to the opening; with a journal that never evicts, to
+   before all that is remembered.  No floor that was read is unsaved. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5479,11 +5476,10 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 /* Slots that one idem_maintain checks. */
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* A begin that finds the table full records the time if the newest record is
-   older than this. */
+/* A begin that finds the table full records the time after this silence. */
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
-/* Frees a slot whose key has expired; returns whether there is no key now. */
+/* True if no slot has the key; one in which it has expired is freed. */
 static int idemi_command_is_absent(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
@@ -5635,8 +5631,7 @@ static int idemi_command_ask_keys(idem_table *t, uint64_t name)
     return result;
 }
 
-/* Forgets a sender and its keys.  Writes one record: its entry, without a
-   floor. */
+/* Forgets a sender and its keys.  Writes its entry, without a floor. */
 static int idemi_command_forget(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
@@ -5809,7 +5804,7 @@ IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
 static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
                                           const idemi_id *id)
 {
-    uint32_t lowest = 0;        // 0 less 1 is above all
+    uint32_t lowest = 0;        // none; less 1 it is above all numbers
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
@@ -6995,8 +6990,7 @@ IDEM_API int idem_check(const idem_table *table)
 /* ---------------------------------------------------------------------------
    >>explain   the fault of a configuration, in words
 
-   The order of checks is that of idem_open.  Texts are arrays, as those of
-   idem_text.
+   The order of checks is that of idem_open.  Texts are arrays, as idem_text's.
    ------------------------------------------------------------------------ */
 #define IDEMI_EXPLAIN(wrong, text)                                             \
     if (wrong) {                                                               \
