@@ -390,7 +390,7 @@
    Without lock functions a table belongs to one thread, or to code that no
    interrupt enters again.  With config.lock and unlock all calls may come
    from any thread.  Storage callbacks run under the lock, except in idem_open,
-   _format and _explain (hold it if more share the bus); your handler does not.
+   _format and _explain (hold it if others use the bus); your handler does not.
    If lock does not return 0, the call is IDEM_E_LOCK; so is a call from inside
    another (a plain mutex hangs there: examples/port/threads.h).
 
@@ -1108,10 +1108,14 @@ typedef union idem_fingerprint_state {
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
     IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* A head takes one more relocated record while it has room for that, the
-   rewritten newest record, the commit record, and the record that it was begun
-   for.  So it takes at least IDEMI_HEAD_KEYS keys, even if one of them is the
-   state; after as many heads as all keys need, nothing older is live (R5). */
+/* The last room of a head is for one more relocated record, the rewritten
+   newest one, the commit record, and the record that it was begun for, whose
+   time takes 4 bytes more.  So k = IDEMI_HEAD_KEYS keys have room, even if one
+   is the state; h heads take all items.  S sectors are enough if h <= S - 3 -
+   S / 15: then no rotation must relocate more than k (R5).  The plan before it
+   left no more, but for the items of the sector before the new head: h k at
+   most.  S - 3 heads, this one too, come before that sector is erased; its
+   group (>>journal) may begin S / 15 sectors earlier.  More spares wear. */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
@@ -2335,8 +2339,7 @@ static idem_token idemi_slot_token(const idem_slot *s)
 #endif
 }
 
-/* Completes a token from its low half, which the slot has: the highest one up
-   to `newest`. */
+/* Completes a token whose low half a slot has: the highest up to `newest`. */
 static void idemi_slot_widen_token(idem_slot *s, idem_token newest)
 {
 #if IDEM_WIDE
@@ -3955,8 +3958,7 @@ static uint32_t idemi_header_sum(const unsigned char *p)
 }
 
 /* True of a header of any journal that is not torn, and of one of version 1,
-   which has no sum.  One in 65,536 torn ones has a right sum, but its check is
-   still erased. */
+   which has no sum.  A torn one in 65,536 has the sum, but an erased check. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
@@ -4091,9 +4093,8 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
 
-/* Reads the record that begins at an offset in a sector; returns its length in
-   whole granules, or 0 if there is none.  Of an orphan only half of the check
-   is tested. */
+/* Reads the record at an offset in a sector; returns its length in whole
+   granules, or 0 if there is none.  Of an orphan half the check is tested. */
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
                                     unsigned char *start)
