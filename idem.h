@@ -687,27 +687,27 @@ typedef struct idem_config {
                                no default */
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
     uint16_t state_max;     /* bytes of application state, may be 0 */
-    uint8_t  secret[16];    /* key of the hashes, random, this device's own;
-                               neither half zero; IDEM_HASH_FNV hashes without
-                               it, but a journal must be opened with its own */
+    uint16_t max_attempts;  /* claims granted on a key before it is
+                               IDEM_EXHAUSTED, the first included, up to 255;
+                               0: 3 */
     const idem_storage *storage;   /* where the journal is; NULL: none */
     uint32_t lease_ms;      /* default lease: 1 .. IDEM_LEASE_MAX or
                                IDEM_LEASE_NONE; 0: 30 s */
     uint32_t retention_ms;  /* default retention: 1 .. IDEM_RETENTION_MAX;
                                0: 24 h */
-    uint16_t max_attempts;  /* claims granted on a key before it is
-                               IDEM_EXHAUSTED, the first included, up to 255;
-                               0: 3 */
-    uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
-    uint32_t quota;         /* live keys of one scope, if there are senders;
-                               0: capacity (with eviction S9 needs a quota) */
-    uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
-    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable has
-                                   what that gives up) */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
     int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
                                           (>>concurrency); both or neither */
     void   (*unlock)(void *lock_ctx);
+    uint32_t quota;         /* live keys of one scope, if there are senders;
+                               0: capacity (with eviction S9 needs a quota) */
+    uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
+    uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
+    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable has
+                                   what that gives up) */
+    uint8_t  secret[16];    /* key of the hashes, random, this device's own;
+                               neither half zero; IDEM_HASH_FNV hashes without
+                               it, but a journal must be opened with its own */
 } idem_config;
 
 /* One command, as it arrived.  Zero the struct, then fill in its fields. */
@@ -6432,24 +6432,16 @@ IDEMI_INTO int idemi_public_secret(const idem_config *config)
 }
 
 #ifdef IDEM_CONFIG
-/* True of IDEM_CONFIG, and of a copy of it with another secret.  In a copy the
-   padding after the secret, and that before lock_ctx on 64-bit machines, may
-   have any value. */
+IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
+             offsetof(idem_config, secret) ==
+                 5 * sizeof(uint32_t) + 7 * sizeof(uint16_t) +
+                     2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
+
+/* True of IDEM_CONFIG, and of a copy of it with another secret. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
-    const char *given = (const char *)config;
-    const char *own = (const char *)&(IDEM_CONFIG);
-    const size_t after = offsetof(idem_config, storage);
-    const size_t lock = offsetof(idem_config, lock_ctx);
-    size_t end = offsetof(idem_config, volatile_claims) +
-                 sizeof config->volatile_claims;
-
-    if (end == lock)
-        end = sizeof *config;
-    else if (IDEM_MEMCMP(given + lock, own + lock, sizeof *config - lock) != 0)
-        return 0;
-    return IDEM_MEMCMP(given, own, offsetof(idem_config, secret)) == 0 &&
-           IDEM_MEMCMP(given + after, own + after, end - after) == 0;
+    return IDEM_MEMCMP(config, &(IDEM_CONFIG),
+                       offsetof(idem_config, secret)) == 0;
 }
 #endif
 

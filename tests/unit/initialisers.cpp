@@ -11,13 +11,12 @@ const idem_storage storage = {
 
 const idem_config config = {
     .capacity = 64, .senders = 2, .key_max = 24, .response_max = 16,
-    .state_max = 4,
+    .state_max = 4, .max_attempts = 3, .storage = &storage, .lease_ms = 1000,
+    .retention_ms = 60000, .lock_ctx = nullptr, .lock = nullptr,
+    .unlock = nullptr, .quota = 8, .full = IDEM_EVICT_OLDEST,
+    .durability = IDEM_BATCH, .volatile_claims = 1,
     .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
-                0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 },
-    .storage = &storage, .lease_ms = 1000, .retention_ms = 60000,
-    .max_attempts = 3, .full = IDEM_EVICT_OLDEST, .quota = 8,
-    .durability = IDEM_BATCH, .volatile_claims = 1, .lock_ctx = nullptr,
-    .lock = nullptr, .unlock = nullptr
+                0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }
 };
 
 const idem_request request = {
