@@ -437,8 +437,8 @@
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
          senders' entries end by idem_forget.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time; more after failures and interrupted rotations
-         (>>functions has the bounds).
+         had its idle time; more after failures, losses and interrupted
+         rotations (>>functions has the bounds).
      H1  "Exactly once" is not promised: an interrupted effect that is neither
          harmless to repeat nor visible may happen once too often or not at all.
 
@@ -1180,8 +1180,8 @@ typedef union idem_fingerprint_state {
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
-                          sector that is emptied.  A failing sector, or limits
-                          that have grown: more rotations
+                          sector that is emptied.  A failing sector, a loss, or
+                          limits that have grown: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -1362,7 +1362,8 @@ int idem_run(idem_table *table, idem_reply *reply,
    ahead, writes the time, or drops expired keys in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
-     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed: try again later */
+     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed; the next rotation tries
+                                    again, not each call: that would wear */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
@@ -3406,7 +3407,8 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 
 /* The same, and finds the entry; a key whose sender has none is marked.  While
    a journal is read only numbers count, so that no entry is missing for a
-   floor. */
+   floor.  A number that goes later takes no entry: a command may be about to
+   use that. */
 static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3416,7 +3418,8 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
         return;
     if (IDEMI_SENDERS(t)) {
         uint64_t name = idemi_sender_name_of(t, s);
-        a = IDEMI_JOURNAL(t) && (event == IDEMI_KEY_ADDED || !s->key_len)
+        a = IDEMI_JOURNAL(t) &&
+                    (event == IDEMI_KEY_ADDED || IDEMI_IS_OPENING(t))
                 ? idemi_sender_take(t, name)
                 : idemi_sender_known(t, name);
     }
@@ -4265,8 +4268,10 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
 {
     while (--sequence > named) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
-        if (h &&
-            idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
+        if (!h)
+            continue;
+        t->journal->defaults = h->defaults;
+        if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
                                      h->relocated_end, 1))
             return 1;
     }
@@ -5606,10 +5611,11 @@ IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
-    if (IDEMI_JOURNAL(t))
+    if (IDEMI_JOURNAL(t)) {
         result = idemi_journal_record(t, slot, IDEMI_HAS_KEY);
-    if (result == IDEM_OK && IDEMI_JOURNAL(t) && IDEMI_SENDERS(t))
-        result = idemi_storage_sync(t);
+        if (result == IDEM_OK && IDEMI_SENDERS(t))
+            result = idemi_storage_sync(t);
+    }
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
     return result;
@@ -5694,35 +5700,50 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
-/* Grants a claim on a slot: another one on its key, or the first on a new key,
-   which replaces the old one.  The journal has room for it. */
-IDEMI_APART
-static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
-                               idemi_query *q)
+/* Fills in the query's claim, all but its state; the lease comes later. */
+static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
+                                     idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
-    idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
-    int replaces =
-        IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
+    idem_slot *fresh = &q->fresh;
 
-    // Smaller only where records were lost, and their sector had to be erased.
-    t->token = writes ? idemi_record_token(t, t->journal->sequence,
-                                           t->journal->at)
-                      : t->token + 1;
-    writes |= replaces && IDEMI_JOURNAL(t);
     fresh->time = t->clock;
     fresh->retention = idemi_default_retention(t, rq->retention_ms);
     fresh->token = (uint32_t)t->token;
     idemi_slot_widen_token(fresh, t->token);
-    fresh->code = replaces ? (int32_t)takes->name[0] : 0;
+    fresh->code = 0;
     fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
     fresh->scope_len = q->id.scope_len;
     fresh->key_len = q->id.key_len;
     fresh->attempts = (uint8_t)attempt;
     fresh->hash = q->id.hash;
+}
+
+/* Grants a claim on a slot: another one on its key, or the first on a new key,
+   which replaces the old one.  The journal has room for it. */
+IDEMI_APART
+static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
+                               idemi_query *q)
+{
+    idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
+    idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
+    int replaces =
+        IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
+    // A recorded claim that was interrupted would expire while this one is held.
+    int writes =
+        IDEMI_JOURNAL(t) &&
+        (!IDEMI_CONFIG(t)->volatile_claims ||
+         (attempt > 1 && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE));
+
+    // Smaller only where records were lost, and their sector had to be erased.
+    t->token = writes ? idemi_record_token(t, t->journal->sequence,
+                                           t->journal->at)
+                      : t->token + 1;
+    writes |= replaces && IDEMI_JOURNAL(t);
+    idemi_command_fill_claim(t, attempt, q);
+    if (replaces)
+        fresh->code = (int32_t)takes->name[0];
     if (writes) {
         int result = idemi_journal_append(
             t, slot,
@@ -5738,7 +5759,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     }
     fresh->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     *s = *fresh;
-    idemi_keys_lease(t, s, rq->lease_ms);
+    idemi_keys_lease(t, s, q->rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1)
@@ -5996,7 +6017,7 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
 }
 
 /* One bounded step of idle work: for the journal, or drops expired keys in some
-   slots. */
+   slots, and before that writes the time if no record has it. */
 static int idemi_command_maintain(idem_table *t)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
@@ -6004,12 +6025,8 @@ static int idemi_command_maintain(idem_table *t)
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
-            idemi_journal_is_silent(
-                t, idemi_default_retention(t, 0) / 8 + 1)) {
+            idemi_journal_is_silent(t, idemi_default_retention(t, 0) / 8 + 1))
             result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
-            if (result == IDEM_OK)
-                result = IDEM_MORE;
-        }
         if (result != IDEM_OK)
             return result;
     }

@@ -203,6 +203,10 @@ static const scenario scenarios[] = {
       "volatile evict capacity=2 beside=10 Ba Ca Bs P Bc Cc Bs Rs Be Ce Bs P "
       "Ba:old Bc:replay Bg Cg P Ba:old Bc:old T L M K60 P Ba:old Bc:old Be:old "
       "Bg:old" },
+    // The first claim of c is recorded, and expires long before the outcome.
+    { "a_claim_that_is_held_does_not_raise_the_floor_as_one_that_expired",
+      "numbers=20 Bc,retention=1000 +volatile P Bc,lease=500000000:recover "
+      "E,n=300000000 Cc:ok P Xc:ok Ba:execute Bc:execute" },
     { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
       "volatile beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
