@@ -86,6 +86,53 @@ TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever)
             assert_in_range(days_full(media[m], idle), 16, 20);
 }
 
+/* Calls idle work once in 20 s, so many times; returns how often it answered
+   that there is nothing to do. */
+static unsigned idle_seldom(unsigned times)
+{
+    unsigned nothing = 0;
+
+    while (times-- > 0) {
+        the.now += RETENTION / 5;
+        nothing += device_maintain(&the) == IDEM_OK;
+    }
+    return nothing;
+}
+
+/* Each time it is so late that the time is to be written.  What has expired
+   goes all the same; and with the last key the time is none to be written. */
+TEST(l2_idle_work_that_comes_seldom_drops_what_has_expired)
+{
+    static const char *const lines[] = { "Ba Ca Bb Bc",
+                                         "keys=96 capacity=90 Ba Ca Bb Bc" };
+
+    for (size_t m = 0; m < 2 * COUNT(media); m++) {
+        uint32_t progs;
+        device_on(media[m / 2], lines[m % 2]);
+        (void)idle_seldom(60);
+        is(the.table->used, 0);
+        progs = the.medium.progs;
+        is(idle_seldom(30), m % 2 ? 15 : 30);
+        is(the.medium.progs, progs);
+    }
+}
+
+/* While a key is remembered, the time is written as often as it is to be, and
+   then there is nothing more to do. */
+TEST(l2_idle_work_that_comes_seldom_comes_to_an_end)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        uint32_t progs;
+        device_on(media[m], "Ba,retention Ca");
+        (void)idle_seldom(60);
+        progs = the.medium.progs;
+        assert_in_range(idle_seldom(30), 15, 30);
+        assert_in_range(the.medium.progs - progs, 15, 45);
+        run("P Ga");
+        assert_in_range(the.shown.age_ms, 17 * RETENTION, 19 * RETENTION);
+    }
+}
+
 /* In idle time alone, though no command comes. */
 TEST(l2_idle_time_writes_down_the_time)
 {
