@@ -72,6 +72,9 @@ uint64_t inside_floor(const idem_table *t, const char *scope);
 /* .. and how far the next boot will know that it is; 0: nothing that it must. */
 uint64_t inside_saved_floor(const idem_table *t, const char *scope);
 
+/* How many keys a sender's entry counts; 0: none, or it has no entry. */
+unsigned inside_counted(const idem_table *t, const char *scope);
+
 /* What the check of a header (offset 0) or record would be, whose last four
    bytes it is. */
 uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
@@ -177,6 +180,11 @@ uint64_t inside_floor(const idem_table *t, const char *scope)
 uint64_t inside_saved_floor(const idem_table *t, const char *scope)
 {
     return inside_sender(t, scope).unsaved ? 0 : inside_floor(t, scope);
+}
+
+unsigned inside_counted(const idem_table *t, const char *scope)
+{
+    return (unsigned)inside_sender(t, scope).keys;
 }
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)

@@ -244,6 +244,43 @@ TEST(s1_tokens_increase_with_a_volatile_claim_that_is_written)
 
 TESTS(scenarios, run_scenario)
 
+/* A number of sender `by` was to make room for one of epoch 5 of "", which may
+   be refused.  It neither takes the entry of that, nor its number. */
+static void stays_apart(int answered, const char *by, unsigned next)
+{
+    int granted = answered == IDEM_EXECUTE || answered == IDEM_UNCERTAIN;
+
+    if (!granted)
+        is(answered, IDEM_E_FULL);
+    is(inside_counted(the.table, ""), granted);
+    is(inside_counted(the.table, by), 0);
+    assert_true(inside_floor(the.table, by) >> 32 == 0);
+    assert_int_not_equal(answer('B', next), IDEM_TOO_OLD);
+    is(idem_check(the.table), 0);
+}
+
+/* The sender of 0 has nothing to remember when its next number comes; that of 1
+   has no entry, and its number has expired. */
+TEST(s4_no_number_is_counted_for_another_sender_when_one_expires)
+{
+    for (int evicts = 0; evicts < 2; evicts++) {
+        device_on(&nor, filled("evict=@ keys=96 senders=2 scopes=2 most=4 "
+                               "B0,lease B1,retention=1000 C1 unjudged "
+                               "+senders=1 P X0:ok wait2000", 0,
+                               evicts ? IDEM_EVICT_OLDEST : IDEM_REJECT));
+        stays_apart(answer('B', 40), "a", 3);
+    }
+}
+
+/* Or its number is evicted. */
+TEST(s4_no_number_is_counted_for_another_sender_when_one_is_evicted)
+{
+    device_on(&nor, "evict capacity=3 keys=96 senders=3 scopes=3 most=4 "
+                    "B0,lease B1,lease B2 C2 unjudged +senders=2 P X0:ok "
+                    "B4,lease");
+    stays_apart(answer('B', 60), "ab", 5);
+}
+
 /* The sectors from which it follows could be erased. */
 TEST(idem_check_finds_a_floor_without_a_sector)
 {
