@@ -276,10 +276,10 @@
                               execute after one sync, answer after the next.
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
-     volatile_claims          claims are not written (but if one takes over an
-                              entry with a floor); release and forget are: half
-                              the wear.  What a restart interrupts is
-                              IDEM_EXECUTE again (S4), what it evicted is known
+     volatile_claims          claims are not written, but if one takes over an
+                              entry with a floor, or a recorded claim: half the
+                              wear.  What a restart interrupts is IDEM_EXECUTE
+                              again (S4), what it evicted is known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -361,8 +361,8 @@
    A restart may find a refused number again: one that was claimed and not
    completed (IDEM_RECOVER), or, with volatile_claims, evicted (its outcome).
 
-   The floor is the lower edge of the replay window: the highest number that
-   expired or was evicted.  A number that was released or forgotten does not
+   The floor is the lower edge of the replay window: the highest number that was
+   dropped, expired or evicted.  One that was released or forgotten does not
    raise it, but is refused once the floor has passed it.  A new sender may
    start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
    the sender takes a higher epoch, from its clock or a counter of its starts.
@@ -1362,8 +1362,9 @@ int idem_run(idem_table *table, idem_reply *reply,
    ahead, writes the time, or drops expired keys in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
-     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed; the next rotation tries
-                                    again, not each call: that would wear */
+     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed.  A later call writes the
+                                    time; erasing and relocating ahead wear, so
+                                    they are left to the next rotation */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
@@ -2938,7 +2939,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    In the code: D1, D2, D8 idemi_opening_sector; D3, D4, D9
    idemi_opening_is_loss; D5 idemi_opening_sectors, idemi_reading_find_head; D6
    idemi_opening_headless; D7 idemi_reading_headers; D8 of senders
-   idemi_sender_take; D10 idemi_reading_skipped_a_head.
+   idemi_sender_take; D10 idemi_reading_skipped_a_head.  D7 is found again at
+   each opening until one of the two headers is erased; D8 of a number without
+   an entry until that has expired.
 
    A torn write is unstable if it reads differently from boot to boot.  Stable
    ones are survived in any number.  One unstable write does no harm if it is
@@ -3346,10 +3349,16 @@ static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
            (uint32_t)number <= a->until.gone;
 }
 
-/* Raises a sender's floor to the epoch of its number; to the number itself if
-   that expires or is evicted (R1a, R1b).  If the newest record is about that
-   number, it is rewritten in the next head as expired.  Keeps N1 and O3: claims
-   of an older epoch have expired. */
+/* Raises a sender's floor to the epoch of its number (R1a); if that expires or
+   is evicted, to the number itself (R1b).  Keeps O3, as claims of older epochs
+   have expired, and N1:
+     the floor rises          it follows from the number's records now, too: it
+                              needs their sector, and is unsaved
+     it does not, and all of  unsaved if the number expires or is evicted: the
+     it was saved             next boot may find that again
+     it does not, and was     as if it rose
+     unsaved
+   If the newest record is about the number, it is rewritten as expired. */
 static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
                                int event)
 {
@@ -3463,8 +3472,7 @@ typedef struct idemi_query {
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
     idem_sender *sender;        /* its entry, or NULL */
-    idem_sender *takes;         /* .. then the one that a new key's takes over;
-                                   NULL: it has one */
+    idem_sender *takes;         /* without one, that which it takes over */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
@@ -5730,7 +5738,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    // A recorded claim that was interrupted would expire while this one is held.
+    // A recorded claim that was interrupted would expire while this is held.
     int writes =
         IDEMI_JOURNAL(t) &&
         (!IDEMI_CONFIG(t)->volatile_claims ||
