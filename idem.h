@@ -232,9 +232,9 @@
    IDEM_E_FULL when it is a minute old; when it is 40 days old the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening; with a journal, since idem_format.  A driver that refuses
-   a token below the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  (No journal: reset it each boot.)
+   since the opening; with a journal, since idem_format, but for damage under
+   volatile_claims.  A driver that refuses a token below the largest it has seen
+   is safe from a holder that wakes up late.  (No journal: reset it each boot.)
 
    >>full      all keys are in use, and none has expired
 
