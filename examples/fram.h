@@ -36,8 +36,8 @@ static const idem_storage storage = {
 };
 static idem_config config = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .storage = &storage, .lease_ms = 1000, .retention_ms = 60 * 60 * 1000,
-    .max_attempts = 3
+    .max_attempts = 3, .storage = &storage, .lease_ms = 1000,
+    .retention_ms = 60 * 60 * 1000
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
