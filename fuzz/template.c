@@ -73,7 +73,7 @@ static void execute_first_time(const uint8_t *scope, size_t scope_len,
 
 static const idem_config config = {
     .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = 4,
-    .retention_ms = IDEM_RETENTION_MAX, .storage = &storage,
+    .storage = &storage, .retention_ms = IDEM_RETENTION_MAX,
     .secret = { 0xc3, 0x18, 0x5a, 0xf4, 0x07, 0x9d, 0x62, 0xbe,
                 0x2e, 0x81, 0xd0, 0x4b, 0x96, 0x3f, 0x75, 0xea }
 };

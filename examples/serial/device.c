@@ -7,8 +7,8 @@ static const idem_config config = {
     .capacity = DEVICE_KEYS, .senders = DEVICE_SENDERS,
     .key_max = DEVICE_KEY_MAX, .response_max = DEVICE_RESPONSE_MAX,
     .state_max = DEVICE_STATE_MAX,
-    .retention_ms = DEVICE_RETENTION_MS,
-    .max_attempts = 255         /* power that fails is not a command's fault */
+    .max_attempts = 255,        /* power that fails is not a command's fault */
+    .retention_ms = DEVICE_RETENTION_MS
 };
 
 int device_start(device *d, const device_port *port,
