@@ -262,7 +262,7 @@ int main(int argc, char **argv)
     ended = &shared->ended;
     signal(SIGSEGV, on_signal);
     signal(SIGABRT, on_signal);
-    signal(SIGALRM, on_signal);
+    signal(SIGVTALRM, on_signal);
     for (size_t i = 0; i < COUNT(geometries); i++) {
         if (option.geometry ? strcmp(option.geometry, geometries[i].m.name)
                             : geometries[i].m.flags & NAMED)

@@ -18,6 +18,7 @@
 #include "workloads.h"
 
 #include <setjmp.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, STATE_MAX = 4 };
@@ -103,11 +104,20 @@ static void run_failing(machine *m)
     run_line(m, "Ba Ca P ?");
 }
 
+/* Ends what follows if it has no end: after so much time of the processor, so
+   that a busy or stopped machine is no failure. */
+static void limit_time(void)
+{
+    static const struct itimerval limit = { { 0, 0 }, { PATIENCE, 0 } };
+
+    setitimer(ITIMER_VIRTUAL, &limit, NULL);
+}
+
 /* Recovers after a cut, and goes on. */
 static void recover(machine *m)
 {
     active = m;
-    alarm(PATIENCE);
+    limit_time();
     trace("%*scut in operation %u, variant %u\n", (int)(4 * m->depth), "",
           m->cut, m->variant);
     part->states++;
@@ -246,7 +256,7 @@ static machine *start(const geometry *g, const char *text)
     run.geometry = g;
     run.workload = text;
     active = machines;
-    alarm(PATIENCE);
+    limit_time();
     for (unsigned d = 0; d <= run.how.depth; d++) {
         sectors = make_machine(&machines[d], sectors);
         if (!sectors) {
