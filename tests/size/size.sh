@@ -79,6 +79,8 @@ table=$(text table $firmware)
 whole=$(text whole $firmware)
 random=$(text random $firmware)
 random_journal=$(text random_journal $firmware)
+features=$(text features $firmware)
+features_journal=$(text features_journal $firmware)
 deep=$(deepest < "$out/calls")
 burst=$(awk '$3 == "idem_begin_many" { print $1 }' "$out/calls")
 long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
@@ -90,9 +92,9 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
         "| $table | 4100 | 3900 |"
     echo "| the same with the journal | $whole | 10800 | 10450 |"
     echo "| code if configured when compiling: senders, state, eviction" \
-        "| $(text features $firmware) | 3550 | 3350 |"
+        "| $features | 3550 | 3350 |"
     echo "| the same with the journal" \
-        "| $(text features_journal $firmware) | 9300 | 8800 |"
+        "| $features_journal | 9300 | 8800 |"
     echo "| code so configured: random keys, refused when full" \
         "| $random | 2900 | 2650 |"
     echo "| the same with the journal | $random_journal | 8150 | 7600 |"
@@ -144,7 +146,7 @@ for call in $(awk '{ print $3 }' "$out/calls" | grep -v 'siphash\|fnv1a'); do
     echo "$(($(text whole $firmware "$call") - whole)) $call"
 done | sort -rn | awk '$1 { printf "%6d  %s\n", $1, $2 }'
 
-# without NAME HOW: a row, how much smaller the code is if sed takes that out
+# without NAME HOW: a row, how much smaller each build is if sed takes that out
 without() {
     mkdir -p "$out/without"
     sed -E "$2" idem.h > "$out/without/idem.h"
@@ -160,21 +162,27 @@ without() {
         echo "features.txt: $1: no byte is gone without it" >&2
         return 1
     fi
-    echo "| $1 | $2 | $3 |"
+    compile_of tests/size/configured.c less "-I$out/without" -DFEATURES
+    set -- "$@" $((features - $(text less $firmware)))
+    compile_of tests/size/configured.c less "-I$out/without" -DFEATURES \
+        -DJOURNAL
+    echo "| $1 | $2 | $3 | $4 |" \
+        "$((features_journal - $(text less $firmware))) |"
 }
 
 if [ "${SHORT:-}" != 1 ]; then
     echo
     echo "what a feature costs:"
     {
-        echo "| feature | table alone | with the journal |"
-        echo "|---|--:|--:|"
+        echo "| feature | table alone | with the journal | configured, table" \
+            "alone | configured, with the journal |"
+        echo "|---|--:|--:|--:|--:|"
         grep -v '^#' tests/size/features.txt | while IFS= read -r feature; do
             without "${feature%%: *}" "${feature#*: }"
         done
     } > "$out/features"
     sed 's/^| //; s/ |$//; /^|---/d' "$out/features" | awk -F ' *[|] *' '
-        { printf "%-34s %12s %17s\n", $1, $2, $3 }'
+        { printf "%-34s %12s %17s %12s %12s\n", $1, $2, $3, $4, $5 }'
     sh tests/tools/readme.sh features "$out/features" arm-none-eabi-gcc
 fi
 
