@@ -5738,17 +5738,16 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    // A recorded claim that was interrupted would expire while this is held.
-    int writes =
-        IDEMI_JOURNAL(t) &&
-        (!IDEMI_CONFIG(t)->volatile_claims ||
-         (attempt > 1 && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE));
+    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
 
     // Smaller only where records were lost, and their sector had to be erased.
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
                                            t->journal->at)
                       : t->token + 1;
-    writes |= replaces && IDEMI_JOURNAL(t);
+    // A recorded claim that was interrupted would expire while this is held.
+    writes |= IDEMI_JOURNAL(t) &&
+              (replaces || (attempt > 1 && idemi_storage_needs(t)[slot] !=
+                                               IDEMI_NOWHERE));
     idemi_command_fill_claim(t, attempt, q);
     if (replaces)
         fresh->code = (int32_t)takes->name[0];

@@ -242,6 +242,15 @@ TEST(s1_tokens_increase_with_a_volatile_claim_that_is_written)
     run("Bc:execute L Ba:recover P Bc:recover");
 }
 
+/* So is a claim on a key whose earlier claim is recorded. */
+TEST(s1_tokens_increase_with_a_recorded_claim_that_is_taken_over)
+{
+    device_on(&nor, "attempts=255 Bc +volatile P Bd");
+    for (int i = 0; i < 200; i++)
+        run("L Bd:recover");
+    run("Bc:recover L Bd:recover P Bc:recover");
+}
+
 TESTS(scenarios, run_scenario)
 
 /* A number of sender `by` was to make room for one of epoch 5 of "", which may
