@@ -16,6 +16,11 @@ ask() {
     python3 "$tests/links/messages.py" "$port" "$@" | paste -sd '|' -
 }
 
+# messages MESSAGE...: in the background; it is this one that a kill ends
+messages() {
+    exec python3 "$tests/links/messages.py" "$port" "$@"
+}
+
 boots() { [ "$(wc -l <"$work/$name/boots")" = "$1" ]; }
 
 # answers: the table of the manual, by messages as they are
@@ -70,7 +75,7 @@ h 4 $mismatch"
 busy() {
     name=busy
     start --ml-ms 60000
-    ask "0 30 pour 65001=a 1" >/dev/null &
+    messages "0 30 pour 65001=a 1" >/dev/null &
     children=$!
     wait_for grep -q begins "$work/busy/log"
     answers=$(ask "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
@@ -111,7 +116,7 @@ interrupted() {
     stop
     for case in begun ended neither; do
         start --ml-ms 60000
-        ask "0 51 pour 65001=$case 2" >/dev/null &
+        messages "0 51 pour 65001=$case 2" >/dev/null &
         children=$!
         id=$(hex 127.0.0.1)/$(hex $case)
         wait_for grep -q "begins $id" "$work/interrupted/log"
@@ -144,7 +149,7 @@ interrupted() {
     # Nor is a restart that may have been forgotten given back as not done.
     damage 127.0.0.1 ended
     start --ml-ms 60000
-    ask "0 57 pour 65001=long 2" >/dev/null &
+    messages "0 57 pour 65001=long 2" >/dev/null &
     children=$!
     wait_for grep -q "begins $(hex 127.0.0.1)/$(hex long)" \
         "$work/interrupted/log"
