@@ -3465,8 +3465,8 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
    idem_begin even where the answer goes */
 typedef struct idemi_query {
     idemi_id id;
-    idem_slot fresh;            /* the claim, before it is copied to its slot;
-                                   at first only the fingerprint is set */
+    idem_slot fresh;            /* the claim, for its record; of a query only
+                                   the fingerprint is set */
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
@@ -3684,6 +3684,8 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
             t->tick = now_ms;
         return;
     }
+    if (!passed)
+        return;                 // as it was: many commands a millisecond
     t->tick = now_ms;
     if (passed >= again) {
         passed -= again;        // was counted before the step back
@@ -5708,24 +5710,28 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
-/* Fills in the query's claim, all but its state; the lease comes later. */
+/* Fills in the query's claim, all but its state; the lease comes later.  Record
+   and slot are both filled by this: hosts wait for a copy of what was just
+   stored in smaller parts. */
+IDEMI_APART
 static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
-                                     idemi_query *q)
+                                     const idemi_query *q, idem_slot *s)
 {
     const idem_request *rq = q->rq;
-    idem_slot *fresh = &q->fresh;
 
-    fresh->time = t->clock;
-    fresh->retention = idemi_default_retention(t, rq->retention_ms);
-    fresh->token = (uint32_t)t->token;
-    idemi_slot_widen_token(fresh, t->token);
-    fresh->code = 0;
-    fresh->response_len =
+    s->time = t->clock;
+    s->retention = idemi_default_retention(t, rq->retention_ms);
+    s->token = (uint32_t)t->token;
+    idemi_slot_widen_token(s, t->token);
+    s->fingerprint[0] = q->fresh.fingerprint[0];
+    s->fingerprint[1] = q->fresh.fingerprint[1];
+    s->code = 0;
+    s->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
-    fresh->scope_len = q->id.scope_len;
-    fresh->key_len = q->id.key_len;
-    fresh->attempts = (uint8_t)attempt;
-    fresh->hash = q->id.hash;
+    s->scope_len = q->id.scope_len;
+    s->key_len = q->id.key_len;
+    s->attempts = (uint8_t)attempt;
+    s->hash = q->id.hash;
 }
 
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
@@ -5734,7 +5740,7 @@ IDEMI_APART
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
-    idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
+    idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
@@ -5748,11 +5754,12 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     writes |= IDEMI_JOURNAL(t) &&
               (replaces || (attempt > 1 && idemi_storage_needs(t)[slot] !=
                                                IDEMI_NOWHERE));
-    idemi_command_fill_claim(t, attempt, q);
-    if (replaces)
-        fresh->code = (int32_t)takes->name[0];
     if (writes) {
-        int result = idemi_journal_append(
+        int result;
+        idemi_command_fill_claim(t, attempt, q, &q->fresh);
+        if (replaces)
+            q->fresh.code = (int32_t)takes->name[0];
+        result = idemi_journal_append(
             t, slot,
             IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED |
                 (replaces ? IDEMI_SENDER : 0), q);
@@ -5764,8 +5771,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
-    fresh->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
-    *s = *fresh;
+    idemi_command_fill_claim(t, attempt, q, s);
+    s->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     idemi_keys_lease(t, s, q->rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
@@ -5773,7 +5780,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_command_enter(t, slot, q);
     idemi_order_expect(t, s);
     idemi_command_set_claim(t, slot, &q->reply->claim);
-    *q->claim = q->reply->claim;
+    idemi_command_set_claim(t, slot, q->claim);
     return IDEM_OK;
 }
 
