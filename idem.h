@@ -9,8 +9,8 @@
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
    #include "idem.h"
    #include <stdio.h>
-   // 64 keys of up to 24 bytes, responses of up to 16; no state, no senders
-   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
+   // 64 keys of up to 24 bytes; no responses, no state, no senders
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 0, 0, 0);
    static idem_config config = { IDEM_SIZES(pump) };
    static idem_table table;
    static uint32_t now(void) { static uint32_t ms; return ++ms; }  // your tick
@@ -20,15 +20,14 @@
            puts("the pump runs");
        else
            job->outcome.failed = 1;     // it may have run before: do not again
-       job->outcome.response = job->outcome.failed ? "look" : "done";
-       job->outcome.response_len = 4;
+       job->outcome.code = job->outcome.failed ? 0 : 5;     // ml, for repeats
        return IDEM_HANDLED;
    }
    int main(void)
    {
-       char answer[pump_response_max]; idem_reply reply;
+       idem_reply reply;
        idem_request request = { .key = "42", .key_len = 2, .payload = "5 ml",
-           .payload_len = 4, .buffer = answer, .buffer_size = sizeof answer };
+                                .payload_len = 4 };
        FILE *random = fopen("/dev/urandom", "rb");
        if (!random || fread(config.secret, 1, 16, random) != 16)
            return 1;                    // the secret of a device: >>identity
@@ -36,8 +35,7 @@
            return 1;                    // idem_explain returns the reason
        for (int i = 0; i < 2; i++) {    // the command, and a repeat of it
            int result = idem_run(&table, &reply, &request, pour, NULL, now);
-           printf("%s: %.*s\n", idem_text(result), (int)reply.response_len,
-                  answer);
+           printf("%s: %d ml\n", idem_text(result), (int)reply.code);
        }
    }
    ```
