@@ -230,9 +230,9 @@
    IDEM_E_FULL when it is a minute old; when it is 40 days old the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening; with a journal, since idem_format, but for damage under
-   volatile_claims.  A driver that refuses a token below the largest it has seen
-   is safe from a holder that wakes up late.  (No journal: reset it each boot.)
+   since the opening; with a journal, since idem_format, but for damage that is
+   not noticed (>>damage).  A driver that refuses a token below the largest it
+   has seen is safe from a late holder.  (No journal: reset it each boot.)
 
    >>full      all keys are in use, and none has expired
 
@@ -1178,8 +1178,9 @@ typedef union idem_fingerprint_state {
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
-                          sector that is emptied.  A failing sector, a loss, or
-                          limits that have grown: more rotations
+                          sector that is emptied.  A failing sector, a loss,
+                          limits that have grown, or with volatile_claims an
+                          interrupted rotation: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -4710,9 +4711,10 @@ static int idemi_journal_rotate(idem_table *t)
     return IDEM_OK;
 }
 
-/* Rotates until the head has room for any record, with `anew` at least once.
-   Also rotates if no record was written for IDEM_RETENTION_MAX: a header has
-   the time, and the clock must not stop during a lease (idemi_keys_advance). */
+/* Rotates until the head has room for any record, and a token for a claim that
+   is not written; with `anew` at least once.  Also rotates if no record was
+   written for IDEM_RETENTION_MAX: a header has the time, and the clock must not
+   stop during a lease (idemi_keys_advance). */
 IDEMI_SLOW
 static int idemi_journal_ready(idem_table *t, int anew)
 {
@@ -4725,7 +4727,9 @@ static int idemi_journal_ready(idem_table *t, int anew)
     if (t->clock - j->last_time > IDEM_RETENTION_MAX)
         anew = 1;
     while (result == IDEM_OK &&
-           (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)))) {
+           (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
+            (IDEMI_CONFIG(t)->volatile_claims &&
+             t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = 0;
     }
@@ -4786,11 +4790,8 @@ static int idemi_journal_admit(idem_table *t)
     const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t, 0);
 
-    // Too few dead sectors, after skipped ones: a rotation relocates, and makes
-    // others dead.  No token before the next head: volatile claims took them.
-    if (result == IDEM_OK &&
-        (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
-         t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))
+    // Too few dead sectors, after skipped ones: a rotation makes others dead.
+    if (result == IDEM_OK && idemi_journal_dead(t) < IDEMI_KEPT_DEAD)
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
@@ -5304,9 +5305,8 @@ static int idemi_opening_journal(idem_table *t)
         j->uncertain = t->clock + j->defaults.retention;
     j->last_time = t->clock;
     idemi_journal_close(j);
-    // After a loss a sector after the head may have granted tokens, too.
-    t->token =
-        idemi_record_token(t, (t->stats.lost ? j->sequence : j->head) + 1, 0);
+    // Damaged, a sector after the head may have granted tokens, too.
+    t->token = idemi_record_token(t, j->sequence + 1, 0);
     return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 

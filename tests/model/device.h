@@ -763,7 +763,8 @@ static inline void device_check_lost(device *d)
 }
 
 /* Erases in a call: one, and none after idle work; in a boot's first, and for
-   each tear that read as a header at one boot only, one more.  What failed, and
+   each tear that read as a header at one boot only, one more; with volatile
+   claims another, so that no token is granted twice.  What failed, and
    was begun in vain, costs more; much later, too, if its header reads well only
    then. */
 static inline void device_check_erases(const device *d)
@@ -774,7 +775,9 @@ static inline void device_check_erases(const device *d)
         (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
     PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
-                             (first ? 1 + d->unstable : 0));
+                             (first ? 1 + !!d->config.volatile_claims +
+                                          d->unstable
+                                    : 0));
 }
 
 /* Looking through a large table takes long. */

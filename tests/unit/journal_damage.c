@@ -621,6 +621,19 @@ TEST(tokens_increase_over_a_lost_header)
     assert_true(the.held[4].token > last);
 }
 
+/* So were those of a head whose commit record is damaged: with volatile claims
+   nothing else may be there. */
+TEST(s1_tokens_of_volatile_claims_increase_over_a_lost_commit_record)
+{
+    uint64_t last;
+
+    device_on(&nor, "volatile Aa P Bc Bd");
+    last = the.held[3].token;
+    flip(newest().at, 2);
+    run("P Ba:replay Be:execute");
+    assert_true(the.held[4].token > last);
+}
+
 /* A rotation was cut right after its commit record, and an erase of that sector
    was cut, too, which left header and commit record alone: it does not count. */
 TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
