@@ -62,6 +62,29 @@ static const scenario scenarios[] = {
     { "the_state_of_a_number_that_is_gone_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
       "P s:ok" },
+    // Who is given back has not left: no floor rises, and none is written.
+    { "a_number_that_is_given_back_makes_no_floor_unsaved",
+      "beside=10 Bc L" OVER "Ba:old untouched,n=1 Be Re Ba:old untouched" },
+    { "nor_does_it_in_a_new_epoch",
+      "keys=96 beside=10 B20 C20 Ba:old Ba:old untouched B22 R22 Ba:old "
+      "untouched" },
+    // Its claim is found again, and is below the floor that was written.
+    { "the_number_of_the_floor_is_gone_itself",
+      "beside=10 Bc L" OVER "Ba:old P Bc:old" },
+    { "so_is_that_of_a_newer_epoch",
+      "keys=96 beside=10 B24 L" OVER "B20:old P B24:old B22:old" },
+    // The next number takes the slot of 2, which has expired; 1 is kept.
+    { "below_a_floor_that_rises_while_it_is_read_none_is_gone",
+      "keys=96 capacity=2 beside=10 B20,retention=9000000 C20 "
+      "B22,retention=1000 C22 wait2000 B24 C24 P B20:replay" },
+    { "nor_if_some_were_in_the_epoch_before",
+      "keys=96 capacity=2 beside=10 Bc L" OVER "Ba:old B20,retention=9000000 "
+      "C20 B22,retention=1000 C22 wait2000 B24 C24 P B20:replay" },
+    { "nor_if_its_sender_was_forgotten",
+      "capacity=2 beside=10 Bc L" OVER "Ba:old na:ok Ba,retention=9000000 Ca "
+      "Bc,retention=1000 Cc wait2000 Be Ce P Ba:replay" },
+    { "a_sender_that_was_forgotten_has_no_floor_to_save",
+      "beside=10 Bc L" OVER "na:ok Ba Ca rotate9 P Ba:replay" },
     // Outcomes of an older epoch that are kept change nothing in that, not even
     // those that are relocated after the record of the floor.
     { "an_older_epoch_does_not_hide_that_a_number_was_refused",
@@ -94,7 +117,7 @@ static const scenario scenarios[] = {
     // Then everything unknown may be a lost one.
     { "with_eviction_fewer_senders_than_floors_are_no_loss",
       "nor: keys=96 evict senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
-      "P lost0 unjudged +senders=2 P lost0" },
+      "P lost0 unjudged +senders=2 P lost0 evicted1" },
     { "numbers_of_more_senders_than_entries_are_a_loss",
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
       "B22 C22 B23 C23 wait100100 B33 C33 B34 C34 B35 C35 wait100100 unjudged "
@@ -200,6 +223,14 @@ static const scenario scenarios[] = {
     { "nor_does_a_floor_that_rises_before_the_first_record",
       "keys=96 beside=10 Bi,retention=1000 Bm,retention=9000000 Cm Bo wait2000 "
       "Bi:old Bi:old P wait200100 Bm:replay P Bm:replay P Bm:replay" },
+    // .. by a sweep, before the newest record is rewritten: that of the floor, or
+    // that of the number.
+    { "nor_does_a_floor_that_rises_in_its_own_record",
+      "beside=10 Bg,retention=2000000000 Cg Bi,retention=1000000 Ci Bc L" OVER
+      "Ba:old P wait300000000 Gg Bm:execute P Bg:replay" },
+    { "what_expires_as_the_newest_record_stays_gone",
+      "beside=10 Bg,retention=2000000000 Cg Bi,retention=1000000 Ci P "
+      "wait300000000 Gg Bm:execute P Bg:replay Bi:old" },
     // Keys that had expired when another took their sender's entry do not hold
     // that while the journal is read.
     { "who_took_an_entry_over_has_it_after_a_restart",

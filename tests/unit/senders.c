@@ -150,6 +150,9 @@ static const scenario scenarios[] = {
       "ram evict senders=2 quota=1 T T Ab.0#1 A0#1 wait10 A0#2 wait10 "
       "Xpanel.0#0 Bc.0#1:execute Xb.0#0 Ad.0#1 Bd.0#3,age=20:old "
       "Bd.0#3,age=19:execute" },
+    { "of_two_entries_a_new_sender_takes_that_which_costs_it_no_memory",
+      "ram evict senders=2 quota=1 T T Ab.0#1 A0#1 wait10 A0#2 wait10 "
+      "Xpanel.0#0 Xb.0#0 Ac.0#1 Bc.0#3,age=20:execute" },
 
     // a sender is forgotten: its keys, its floor, its epoch
     { "who_is_forgotten_is_as_if_never_seen",
