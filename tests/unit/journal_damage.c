@@ -4,7 +4,11 @@
  * read, and losses are counted (S5); after a loss every claim is uncertain for
  * one retention (S4).
  */
+#define _POSIX_C_SOURCE 200809L
 #include "scenario.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 // The outcome of b is lost; a and c are known.
 #define LOST_B "Ba Ca Bb Cb note Bc Cc damage P lost1 "
@@ -658,4 +662,27 @@ TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
             "B5:replay B6:replay");
     }
     assert_int_not_equal(torn, 0);
+}
+
+/* What looks like a record has lengths beyond the bytes that were read: those
+   of its fields, which end where the memory does. */
+TEST(a_damaged_record_is_not_read_behind_the_memory)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t sector;
+    void *pages;
+
+    device_on(&nor, "A0 A1");
+    sector = newest_sector();
+    assert_true(the.memory_size <= page);
+    is(posix_memalign(&pages, page, 2 * page), 0);
+    is(mprotect((char *)pages + page, page, PROT_NONE), 0);
+    for (uint32_t seed = 0; seed < 40; seed++) {
+        flash_noise(&the.medium, sector + 56, nor.sector_size - 56, seed);
+        is(idem_open(the.table, &the.config,
+                     (char *)pages + page - the.memory_size, the.memory_size,
+                     the.now), IDEM_OK);
+    }
+    is(mprotect((char *)pages + page, page, PROT_READ | PROT_WRITE), 0);
+    free(pages);
 }

@@ -148,3 +148,16 @@ TEST(l2_idle_time_writes_down_the_time)
     repeat("M,ms=86400000", 30);            // and nothing is remembered
     assert_in_range(the.medium.progs - progs, 0, 1);
 }
+
+/* .. of which seven bits are one byte of a record. */
+TEST(a_time_of_up_to_127_ms_takes_one_byte)
+{
+    uint32_t len;
+
+    device_on(&nor, "Ba Ra,ms=1");
+    len = newest().len;
+    run("Ba Ra,ms=127");
+    is(newest().len, len);
+    run("Ba Ra,ms=128");
+    is(newest().len, len + 1);
+}
