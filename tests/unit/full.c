@@ -91,6 +91,9 @@ static const scenario scenarios[] = {
       "times=4 ram evict capacity=4 senders=2 quota=1 Ba Ca Bc Cc H "
       "E,n=2000000000 H E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 "
       "H Be,age=99999:execute Re" },
+    { "what_was_evicted_is_not_taken_for_longer_ago_than_it_is",
+      "ram evict capacity=1 retention=2592000000 E,n=1400000000 Ba Ca Bb Cb "
+      "E,n=300000000 H Bc,age=300000500:old" },
     { "memory_reaches_back_the_longest_retention_after_months",
       "ram retention=2592000000 E,n=2000000000 E,n=2000000000 "
       "Ba,age=2591999999:execute Bb,age=2592000000:old" },
