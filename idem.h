@@ -6367,18 +6367,23 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     return IDEM_OK;
 }
 
-/* Validates the fields that only idem_begin uses, and hashes the payload. */
-static int idemi_public_payload(const idem_table *t, idemi_query *q)
+/* The same for a request that begins: validates the other fields, too, and
+   hashes the payload. */
+static int idemi_public_request(const idem_table *t, idemi_query *q,
+                                const idem_request *rq)
 {
-    const idem_request *rq = q->rq;
-    uint64_t fingerprint = rq->fingerprint;
+    int result = idemi_public_query(t, q, rq);
+    uint64_t fingerprint;
 
+    if (result != IDEM_OK)
+        return result;
     if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
         !idemi_public_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
         return IDEMI_REFUSED();
     if (rq->response_size > IDEMI_CONFIG(t)->response_max)
         return IDEM_E_TOO_LARGE;
+    fingerprint = rq->fingerprint;
     if (!rq->has_fingerprint)
         fingerprint =
             idemi_hash_strong(t->config, rq->payload, rq->payload_len);
@@ -6547,9 +6552,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     if (!claim || !reply)
         return IDEMI_REFUSED();
     IDEM_MEMSET(reply, 0, sizeof *reply);
-    result = idemi_public_query(table, &q, request);
-    if (result == IDEM_OK)
-        result = idemi_public_payload(table, &q);
+    result = idemi_public_request(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
@@ -6578,9 +6581,7 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
     for (i = 0; i < count; i++) {
         q[i].claim = &replies[i].claim;
         q[i].reply = &replies[i];
-        answers[i] = idemi_public_query(table, &q[i], &requests[i]);
-        if (answers[i] == IDEM_OK)
-            answers[i] = idemi_public_payload(table, &q[i]);
+        answers[i] = idemi_public_request(table, &q[i], &requests[i]);
         left += answers[i] == IDEM_OK;
     }
     if (!left)

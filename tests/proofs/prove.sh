@@ -171,7 +171,7 @@ eva_calls() {
     eva calls "$1" -eva-slevel 15 -eva-ilevel 64 \
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
-            idemi_public_query idemi_public_payload idemi_public_lookup \
+            idemi_public_query idemi_public_request idemi_public_lookup \
             idemi_command_is_absent idemi_command_unknown idemi_command_slot_of)
 }
 
