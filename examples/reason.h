@@ -25,7 +25,7 @@ static inline void reason_print(const char *what, int result,
         fprintf(stderr, "; %s", words);
     if (result == IDEM_E_MEMORY)
         fprintf(stderr, "; %lu bytes would do", (unsigned long)table->needed);
-    if (result == IDEM_E_SPACE &&
+    if (result == IDEM_E_SPACE && config->storage &&
         table->needed > config->storage->sector_count)
         fprintf(stderr, "; %lu sectors would do", (unsigned long)table->needed);
     if (result == IDEM_E_STORAGE)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: 0BSD */
+/* Shows what examples/reason.h prints of a failure: the number that would do,
+   if there is one. */
+#include "unit.h"
+
+static FILE *printed;
+
+#undef stderr
+#define stderr printed
+#include "examples/reason.h"
+#undef stderr
+
+static void prints(int result, const idem_table *table,
+                   const idem_config *config, const char *text)
+{
+    char got[200] = "";
+
+    printed = tmpfile();
+    assert_non_null(printed);
+    reason_print("pump", result, table, config);
+    rewind(printed);
+    assert_non_null(fgets(got, sizeof got, printed));
+    fclose(printed);
+    assert_string_equal(got, text);
+}
+
+static int read_zeros(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx, (void)at;
+    memset(dst, 0, len);
+    return 0;
+}
+
+static int write_nothing(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx, (void)at, (void)src, (void)len;
+    return 0;
+}
+
+static const idem_storage small = {
+    .read = read_zeros, .prog = write_nothing, .sector_size = 1024,
+    .sector_count = 5, .prog_size = 1 };
+
+enum { KEYS = 200, KEY_MAX = 8 };
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0, 1) / 4];
+
+/* The result of opening a table with so much memory. */
+static int opens(idem_table *table, idem_config *config, size_t size)
+{
+    config->capacity = KEYS;
+    config->key_max = KEY_MAX;
+    memcpy(config->secret, "0123456789abcde", 16);
+    return idem_open(table, config, memory, size, 0);
+}
+
+/* A table in RAM answers IDEM_E_SPACE when its tokens are at their end. */
+TEST(without_a_storage_no_sectors_would_do)
+{
+    idem_config config = { .storage = NULL };
+    idem_table table;
+
+    is(opens(&table, &config, sizeof memory), IDEM_OK);
+    assert_true(table.needed > 0);
+    prints(IDEM_E_SPACE, &table, &config,
+           "pump: the storage is too small, or too worn\n");
+}
+
+TEST(so_many_bytes_or_sectors_would_do)
+{
+    idem_config config = { .storage = NULL };
+    idem_table table;
+    char text[200];
+
+    is(opens(&table, &config, 8), IDEM_E_MEMORY);
+    snprintf(text, sizeof text, "pump: too little memory, or misaligned; %lu "
+             "bytes would do\n", (unsigned long)table.needed);
+    prints(IDEM_E_MEMORY, &table, &config, text);
+    config.storage = &small;
+    is(opens(&table, &config, sizeof memory), IDEM_E_SPACE);
+    snprintf(text, sizeof text, "pump: the storage is too small, or too worn; "
+             "storage.sector_count: too few for so many keys; see IDEM_SECTORS "
+             "and table.needed; %lu sectors would do\n",
+             (unsigned long)table.needed);
+    prints(IDEM_E_SPACE, &table, &config, text);
+}
