@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The tick is moved on by this for each attempt of an interrupted key, of all
+   keys at once: by half a second at most. */
+enum { ATTEMPT_MS = 2 };
+
 /* A key, with room for scope and key */
 typedef struct key {
     idem_entry entry;
@@ -29,6 +33,11 @@ static void *allocate(size_t size)
     return memory;
 }
 
+static int is_interrupted(const key *k)
+{
+    return k->entry.status == IDEM_IN_PROGRESS;
+}
+
 /* In the order in which they are to be begun: the oldest completion first, as
    it is to be evicted and delivered; interrupted keys last.  Of numbers the
    older epoch first: after a newer one it would be refused. */
@@ -36,8 +45,8 @@ static int compare(const void *a, const void *b)
 {
     const idem_entry *x = &((const key *)a)->entry;
     const idem_entry *y = &((const key *)b)->entry;
-    int x_open = x->status == IDEM_IN_PROGRESS;
-    int y_open = y->status == IDEM_IN_PROGRESS;
+    int x_open = is_interrupted((const key *)a);
+    int y_open = is_interrupted((const key *)b);
 
     if (x_open != y_open)
         return x_open - y_open;
@@ -82,18 +91,31 @@ static idem_request request_of(const key *k)
     return request;
 }
 
+/* Claims a key in the new table: IDEM_OK, or why it is not claimed. */
+static int claim_again(idem_table *to, idem_claim *claim,
+                       const idem_request *request, uint32_t now_ms)
+{
+    idem_reply reply;
+    int result = idem_begin(to, claim, &reply, request, now_ms);
+
+    return result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+           result == IDEM_UNCERTAIN ? IDEM_OK : result;
+}
+
+/* moves_ms: by so much the tick is moved on after it, which does not shorten its
+   retention: the new one is longer, if 30 days allow it. */
 static int copy_finished(idem_table *to, idem_table *from, const key *k,
-                         uint32_t now_ms)
+                         uint32_t moves_ms, uint32_t now_ms)
 {
     idem_request request = request_of(k);
+    uint32_t left_ms = k->entry.left_ms;
     size_t len = k->entry.response_len;
     void *response = allocate(len);
     idem_outcome outcome;
-    idem_reply reply;
     idem_claim claim;
     int result;
 
-    if (len > UINT16_MAX || k->entry.left_ms == 0) {
+    if (len > UINT16_MAX || left_ms == 0) {
         free(response);
         return len > UINT16_MAX ? IDEM_E_TOO_LARGE : IDEM_OK;
     }
@@ -102,34 +124,33 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k,
     outcome.code = k->entry.code;
     outcome.failed = k->entry.status == IDEM_FAILED;
     outcome.confirm = k->entry.undelivered != 0;
-    request.retention_ms = k->entry.left_ms;
+    request.retention_ms = left_ms < IDEM_RETENTION_MAX - moves_ms
+                               ? left_ms + moves_ms : IDEM_RETENTION_MAX;
     request.response_size = (uint16_t)len;
     result = idem_response(from, response, &len, &k->entry.claim, 0);
     outcome.response_len = len;
     if (result == IDEM_OK)
-        result = idem_begin(to, &claim, &reply, &request, now_ms);
-    if (result >= 0)
+        result = claim_again(to, &claim, &request, now_ms);
+    if (result == IDEM_OK)
         result = idem_complete(to, &claim, &outcome, now_ms);
     free(response);
     return result;
 }
 
-/* Claims it as often as it was claimed, with leases that are over: time goes on.
-   What is left of its retention is not known: it is remembered for as long as
-   can be. */
-static int copy_interrupted(idem_table *to, const key *k, uint32_t *now_ms)
+/* Its next attempt, with a lease that is over when the tick is moved on.  What
+   is left of its retention is not known: it is remembered for as long as can
+   be. */
+static int copy_attempt(idem_table *to, const key *k, uint32_t now_ms)
 {
     idem_request request = request_of(k);
-    idem_reply reply;
     idem_claim claim;
-    uint32_t i;
-    int result = IDEM_OK;
+    int result;
 
-    request.lease_ms = 1;
+    request.lease_ms = ATTEMPT_MS;
     request.retention_ms = IDEM_RETENTION_MAX;
-    for (i = 0; i < k->entry.attempts && result >= 0; i++, *now_ms += 2)
-        result = idem_begin(to, &claim, &reply, &request, *now_ms);
-    return result;
+    result = claim_again(to, &claim, &request, now_ms);
+    // The new table allows fewer attempts: it has had all of them.
+    return result == IDEM_EXHAUSTED ? IDEM_OK : result;
 }
 
 /* The state comes with a completion, here that of a key which is none of the
@@ -140,7 +161,6 @@ static int copy_state(idem_table *to, idem_table *from, size_t size,
     idem_request request = { .scope = "", .scope_len = 1, .key = "",
                              .key_len = 1 };
     idem_outcome outcome;
-    idem_reply reply;
     idem_claim claim;
     void *state = allocate(size);
     int result;
@@ -150,39 +170,56 @@ static int copy_state(idem_table *to, idem_table *from, size_t size,
     outcome.state = state;
     outcome.state_len = size;
     if (result == IDEM_OK && size) {
-        result = idem_begin(to, &claim, &reply, &request, now_ms);
-        if (result >= 0)
+        result = claim_again(to, &claim, &request, now_ms);
+        if (result == IDEM_OK)
             result = idem_complete(to, &claim, &outcome, now_ms);
-        if (result >= 0)
+        if (result == IDEM_OK)
             result = idem_forget(to, &request, now_ms);
     }
     free(state);
     return result;
 }
 
-/* Copies all there is into a table that has no key; how it ended, as
-   idem_complete, and how many keys.  IDEM_UNCERTAIN: nothing was copied, as
-   unknown keys may be lost ones.  now_ms: the tick, of both tables; it is moved
-   on by some milliseconds. */
+/* The most attempts of an interrupted key */
+static uint32_t most_attempts(const key *keys, size_t count)
+{
+    uint32_t most = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (is_interrupted(&keys[i]) && keys[i].entry.attempts > most)
+            most = keys[i].entry.attempts;
+    return most;
+}
+
+/* Copies all there is into a table that has no key.  IDEM_OK: so many keys; else
+   why that one of them was not copied.  IDEM_UNCERTAIN: none was, as unknown
+   keys may be lost ones.  now_ms: the tick, of both tables; it is moved on. */
 static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
                         uint32_t *now_ms)
 {
     key *keys;
-    size_t count;
-    uint32_t left_ms;
+    size_t count, finished, at = 0;
+    uint32_t left_ms, attempts, i;
     int result = idem_uncertain(from, &left_ms, *now_ms);
 
     *copied = 0;
     if (result < 0 || left_ms)
         return result < 0 ? result : IDEM_UNCERTAIN;
     count = list_keys(&keys, from, *now_ms);
+    attempts = most_attempts(keys, count);
     result = copy_state(to, from, from->config->state_max, *now_ms);
-    for (*copied = 0; *copied < count && result >= 0; ++*copied)
-        result = keys[*copied].entry.status == IDEM_IN_PROGRESS
-                     ? copy_interrupted(to, &keys[*copied], now_ms)
-                     : copy_finished(to, from, &keys[*copied], *now_ms);
+    for (; at < count && !is_interrupted(&keys[at]) && result == IDEM_OK; at++)
+        result = copy_finished(to, from, &keys[at], attempts * ATTEMPT_MS,
+                               *now_ms);
+    finished = at;
+    for (i = 0; i < attempts && result == IDEM_OK; i++, *now_ms += ATTEMPT_MS)
+        for (at = finished; at < count && result == IDEM_OK; at++)
+            if (i < keys[at].entry.attempts)
+                result = copy_attempt(to, &keys[at], *now_ms);
     free(keys);
-    return result < 0 ? result : IDEM_OK;
+    *copied = at;
+    return result;
 }
 
 #endif

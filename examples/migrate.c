@@ -139,7 +139,7 @@ static int copy(journal *to, journal *from)
                 from->path);
         return 1;
     }
-    if (result < 0) {
+    if (result != IDEM_OK) {
         fprintf(stderr, "key %lu of the old: ", (unsigned long)copied);
         reason_print(to->path, result, &to->table, &to->config);
         return 1;
