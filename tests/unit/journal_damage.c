@@ -683,6 +683,14 @@ TEST(a_damaged_record_is_not_read_behind_the_memory)
                      (char *)pages + page - the.memory_size, the.memory_size,
                      the.now), IDEM_OK);
     }
+    // Nor is a bit flipped there of a header that is as long as the buffer.
+    lose_header(sector);
+    the.config.capacity = the.config.key_max = 1;
+    the.config.response_max = the.config.state_max = 0;
+    the.memory_size = idem_memory_size(&the.config);
+    is(idem_open(the.table, &the.config,
+                 (char *)pages + page - the.memory_size, the.memory_size,
+                 the.now), IDEM_OK);
     is(mprotect((char *)pages + page, page, PROT_READ | PROT_WRITE), 0);
     free(pages);
 }

@@ -221,6 +221,22 @@ TEST(explain_takes_the_headers_that_opening_takes)
     differs("not a journal");
 }
 
+/* Blank storage may have any bytes where the first heads are begun, no other. */
+TEST(explain_takes_the_torn_sectors_that_opening_takes)
+{
+    device *d = device_on(&nor_8, "");
+
+    for (uint32_t sector = 0; sector < 6; sector++) {
+        flash_fill(&d->medium, sector * 512 + 100, 1, 0);
+        if (sector >= 1 && sector <= 3) {
+            is(reopen(), IDEM_OK);
+            assert_null(idem_explain(&d->config));
+        } else
+            differs("not a journal");
+        flash_fill(&d->medium, sector * 512 + 100, 1, 0xFF);
+    }
+}
+
 /* The first header, cut after some bytes, with a sum that is right by chance:
    the storage is blank all the same. */
 TEST(l2_a_torn_first_header_never_passes_for_that_of_another_journal)
