@@ -69,6 +69,8 @@ static const scenario scenarios[] = {
       "keys=96 beside=10 B20 C20 Ba:old Ba:old untouched B22 R22 Ba:old "
       "untouched" },
     // Its claim is found again, and is below the floor that was written.
+    { "a_floor_stays_where_its_sender_could_not_be_forgotten",
+      "beside=10 Bc L" OVER "Ba:old fail1 na:storage works Ba:old" },
     { "the_number_of_the_floor_is_gone_itself",
       "beside=10 Bc L" OVER "Ba:old P Bc:old" },
     { "so_is_that_of_a_newer_epoch",

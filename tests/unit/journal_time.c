@@ -20,6 +20,11 @@ static const scenario scenarios[] = {
       "nor: B0,ms=0 B1,ms=0 B2,ms=0 B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0 "
       "Bn,ms=1000:full untouched Bn,ms=58000:full untouched Bn,ms=1000:full "
       "untouched,n=1 Bn,ms=0:full untouched" },
+    { "a_journal_that_evicts_nothing_remembers_the_longest_retention",
+      "retention=2592000000 Ba,age=2591999999:execute Bb,age=2592000000:old" },
+    { "idle_work_writes_the_time_when_it_is_an_eighth_of_a_retention_old",
+      "nor: Ba,ms=0 Ca,ms=0 M,ms=0 m,ms=12500:ok untouched m,ms=1:ok "
+      "untouched,n=1" },
     // a is confirmed again 2^32 ms after it was completed, and a little more.
     { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "

@@ -412,3 +412,17 @@ TEST(idem_check_compares_with_the_configuration)
     }
     is(idem_check(the.table), 0);
 }
+
+/* .. where entries of senders would stand. */
+TEST(opening_writes_nothing_in_front_of_its_memory)
+{
+    static uint32_t words[1000];
+    device *d = device_on(&nor, "ram");
+
+    memset(words, 0x5A, sizeof words);
+    assert_in_range(d->memory_size, 1, sizeof words / 2);
+    is(idem_open(d->table, &d->config, words + COUNT(words) / 2, d->memory_size,
+                 0), IDEM_OK);
+    for (size_t i = 0; i < COUNT(words) / 2; i++)
+        is(words[i], 0x5A5A5A5A);
+}
