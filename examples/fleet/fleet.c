@@ -183,18 +183,18 @@ static int settle(fleet *f, const idem_claim *claim, const idem_outcome *o)
 }
 
 /* An outcome that is refused was a mistake, but after it nobody may say that
-   nothing was executed. */
+   nothing was executed: so a failure is recorded before it is asserted. */
 static int record(fleet *f, idem_reply *reply, const idem_request *request,
                   idem_outcome *o)
 {
     int result = settle(f, &reply->claim, o);
 
     if (result == IDEM_E_ARG || result == IDEM_E_TOO_LARGE) {
-        assert(!"the handler's outcome cannot be recorded");
         memset(o, 0, sizeof *o);
         o->failed = 1;
         o->code = IDEM_CODE_INVALID;
         result = settle(f, &reply->claim, o);
+        assert(!"the handler's outcome was not to be recorded: a failure is");
     }
     if (result != IDEM_OK)
         return result == IDEM_E_ARG ? IDEM_E_FENCED : result;

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: 0BSD
-# The promises, asked of everything that keeps them, at the same time; the table
-# of who keeps which must be the one in README.md of examples/fleet.
+# What becomes of a mistake; then the promises, asked of everything that keeps
+# them, at the same time; the table of who keeps which must be the one in
+# README.md of examples/fleet.
+
+build fleet/outcome $here/outcome.c $F/fleet.c $F/text.c $F/decide.c
+"$B/fleet/outcome" >"$work/outcome" || fail "$(cat "$work/outcome")"
+count "$(cat "$work/outcome")"
 
 build fleet/conformance $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
