@@ -81,6 +81,10 @@ static size_t write_number(char *text, uint32_t number)
     return len;
 }
 
+/* What the name of a number begins with.  A key that does has no label: it could
+   be that of a number. */
+#define NUMBER_SIGN '#'
+
 size_t device_name(char *name, const protocol_message *command)
 {
     size_t len = command->key_len;
@@ -89,17 +93,20 @@ size_t device_name(char *name, const protocol_message *command)
         memcpy(name, command->key, len);
         return len;
     }
-    len = write_number(name, protocol_get32(command->key));
+    name[0] = NUMBER_SIGN;
+    len = 1 + write_number(name + 1, protocol_get32(command->key));
     name[len++] = '.';
     return len + write_number(name + len, protocol_get32(command->key + 4));
 }
 
 size_t device_label(char *label, const protocol_message *command)
 {
-    char name[DEVICE_NAME_MAX];
+    char name[DEVICE_NAME_MAX] = "";
     size_t name_len = device_name(name, command);
     size_t at = append(label, 0, command->scope, command->scope_len, '!');
 
+    if (command->kind != PROTOCOL_NUMBERED && name[0] == NUMBER_SIGN)
+        return 0;
     if (at)
         at = append(label, at, (const uint8_t *)name, name_len, '!');
     if (at)

@@ -36,9 +36,10 @@
  *                     the meter, as a control loop is by its setpoint.)
  *                     Response: pours:4, ml in all:4, this one included
  *     'l' text        print a label "scope key text", or, with a number,
- *                     "scope epoch.sequence text".  The effect is outside;
- *                     after a label was cut short the device looks whether it
- *                     is there.  Response: number of the label:4
+ *                     "scope #epoch.sequence text"; a key that begins with #
+ *                     has none.  The effect is outside; after a label was cut
+ *                     short the device looks whether it is there.
+ *                     Response: number of the label:4
  *     anything else   finally failed
  */
 #ifndef DEVICE_H
@@ -120,7 +121,7 @@ void device_receive(device *d, uint8_t byte);
 int device_idle(device *d);
 
 /* What device.c does with a command, for a device that does it without idem.h:
-   sends an answer; writes its key, or "epoch.sequence", as a text (room for
+   sends an answer; writes its key, or "#epoch.sequence", as a text (room for
    DEVICE_NAME_MAX); writes the label that it asks for (room for
    DEVICE_LABEL_MAX).  Return the length, 0 of what cannot be a label. */
 void device_answer(const device_port *port, const protocol_message *command,

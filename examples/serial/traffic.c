@@ -40,7 +40,7 @@ void traffic_make(traffic_command *command, uint32_t seed, uint32_t index)
     command->epoch = 1;
     command->sequence = index / SENDERS + 1;
     if (numbered)
-        snprintf(command->key, sizeof command->key, "1.%u",
+        snprintf(command->key, sizeof command->key, "#1.%u",
                  (unsigned)command->sequence);
     else
         snprintf(command->key, sizeof command->key, "%08x",
@@ -76,10 +76,10 @@ static uint32_t find_text(const char *text, size_t len)
 {
     char copy[16] = "";
 
-    if (len < 2 || len >= sizeof copy)
+    if (len < 4 || len >= sizeof copy)
         return TRAFFIC_NONE;
     memcpy(copy, text, len);
-    return numbered ? (uint32_t)strtoul(copy + 2, NULL, 10) - 1
+    return numbered ? (uint32_t)strtoul(copy + 3, NULL, 10) - 1
                     : unscramble((uint32_t)strtoul(copy, NULL, 16));
 }
 

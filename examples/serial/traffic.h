@@ -10,7 +10,7 @@
 typedef struct traffic_command {
     char     scope[8];          /* who asks; each has keys of its own */
     char     key[16];           /* as labels have it: random digits, or with
-                                   numbers "1.42" */
+                                   numbers "#1.42" */
     uint32_t epoch, sequence;   /* what it is called with numbers */
     uint8_t  payload[32];
     uint8_t  payload_len;

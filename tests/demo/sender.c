@@ -129,7 +129,7 @@ static void check_labels(const run *r)
             continue;
         labels++;
         same("parts of a label", (uint32_t)sscanf(
-                 text, "panel %u.%u table %u", &epoch, &sequence, &table), 3);
+                 text, "panel #%u.%u table %u", &epoch, &sequence, &table), 3);
         same("a label's number", sequence, table);
         same("its epoch", epoch, first ? first : epoch);
         first = epoch;

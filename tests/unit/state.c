@@ -3,7 +3,7 @@
  * The device of the serial example, whose effect is its own state: power that
  * goes before an outcome is recorded has changed nothing, so it pours on
  * IDEM_RECOVER; after a record was lost nobody knows, and it does not pour on
- * IDEM_UNCERTAIN.
+ * IDEM_UNCERTAIN.  Its labels are outside, so no two commands have one text.
  */
 #include "../../examples/serial/device.c"
 #include "../../examples/serial/protocol.c"
@@ -160,4 +160,29 @@ TEST(s4_no_flipped_bit_makes_a_third_pour)
         assert_true(protocol_get32(meter + 4) <= 10);
     }
     assert_true(refused > 0);
+}
+
+/* The label that a command of panel's asks for; "" if it has none. */
+static const char *label_of(uint8_t kind, const void *key, size_t key_len)
+{
+    static char label[DEVICE_LABEL_MAX + 1];
+    protocol_message m = {
+        .kind = kind, .payload = (const uint8_t *)"ltea", .payload_len = 4,
+        .scope = (const uint8_t *)"panel", .scope_len = 5,
+        .key = (const uint8_t *)key, .key_len = (uint8_t)key_len,
+    };
+
+    label[device_label(label, &m)] = 0;
+    return label;
+}
+
+TEST(no_key_has_the_label_of_a_number)
+{
+    static const uint8_t number[PROTOCOL_NUMBER_SIZE] = { 7, 0, 0, 0, 1 };
+
+    assert_string_equal(label_of(PROTOCOL_NUMBERED, number, sizeof number),
+                        "panel #7.1 tea");
+    assert_string_equal(label_of(PROTOCOL_COMMAND, "7.1", 3), "panel 7.1 tea");
+    assert_string_equal(label_of(PROTOCOL_COMMAND, "#7.1", 4), "");
+    assert_string_equal(label_of(PROTOCOL_COMMAND, "7#1", 3), "panel 7#1 tea");
 }
