@@ -127,7 +127,8 @@ demo-migrate: $(B)/migrate_test
 
 # What each program says that is asked for help, or that fails.
 demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
-    $(B)/burst $(B)/pumpd $(B)/pour $(DEMO)
+    $(B)/burst $(B)/pumpd $(B)/pour $(DEMO) $(B)/answers_test \
+    $(B)/controller_test
 	@B="$(B)" sh tests/demo/words.sh
 
 # The Arduino sketch, fed with lines
@@ -246,6 +247,10 @@ $(B)/sender: FORCE
 $(B)/answers_test: FORCE
 	$(MADE) $(SERIAL) tests/demo/answers.c $(S)/protocol.c $(S)/host.c \
 	    -o $@
+
+$(B)/controller_test: FORCE
+	$(MADE) $(SERIAL) tests/demo/controller.c $(S)/traffic.c \
+	    $(S)/protocol.c $(S)/host.c -o $@
 
 $(B)/damage_test: FORCE
 	$(MADE) $(SERIAL) -I$(S) tests/demo/damage.c $(S)/protocol.c -o $@

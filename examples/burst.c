@@ -126,7 +126,9 @@ static void execute(int count)
 /* Sends an answer; one that cannot be sent is lost, as on the way. */
 static void answer(int fd, const command *c, int result, const idem_claim *done)
 {
-    int refused = result == IDEM_MISMATCH || result == IDEM_EXHAUSTED;
+    const char *how = result == IDEM_MISMATCH    ? "refused"
+                      : result == IDEM_EXHAUSTED ? "failed look into the log:"
+                                                 : "retry";
     char all[DIGITS + 100], text[STATION_TEXT];
     size_t len = sizeof text;       // as much of an outcome as fits
 
@@ -135,7 +137,7 @@ static void answer(int fd, const command *c, int result, const idem_claim *done)
         snprintf(all, sizeof all, "%.*s %.*s", DIGITS, c->text, (int)len, text);
     else
         snprintf(all, sizeof all, "%.*s %s %s", DIGITS, c->text,
-                 refused ? "refused" : "retry", idem_text(result));
+                 how, idem_text(result));
     sendto(fd, all, strlen(all), MSG_DONTWAIT,
            (const struct sockaddr *)&c->from, sizeof c->from);
 }

@@ -72,7 +72,8 @@ typedef struct command {
     uint32_t   first_ms;        /* when it entered the outbox */
     uint32_t   times;           /* it was sent since the start */
     int        listening;       /* 1: for its answer */
-    int        failed;          /* 1: a final failure */
+    int        failed;          /* 1: a final failure, */
+    int        look;            /* .. or nobody knows */
     uint32_t   due;             /* when that is over, or it is sent */
 } command;
 
@@ -276,7 +277,8 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
         c->due = now + delay;
         break;
     case IDEM_DONE:
-        close_command(c, c->failed ? "failed" : "done");
+        close_command(c, c->look ? "nobody knows: look at the cup"
+                         : c->failed ? "failed" : "done");
         break;
     case IDEM_REFUSED:
         c->failed = 1;
@@ -291,7 +293,8 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
 /* A message's answer, as a result of idem.h */
 static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
 {
-    if (m->result == PROTOCOL_DONE || m->result == PROTOCOL_FAILED)
+    if (m->result == PROTOCOL_DONE || m->result == PROTOCOL_FAILED ||
+        m->result == PROTOCOL_LOOK)
         return IDEM_OK;
     if (m->result == PROTOCOL_WAIT && m->payload_len == 2) {
         *retry_after_ms = protocol_get16(m->payload);
@@ -314,7 +317,9 @@ static void take_answer(const protocol_message *m, uint32_t now)
         return;
     for (i = 0; i < s.open_count; i++)
         if (memcmp(s.open[i].number, m->key, PROTOCOL_NUMBER_SIZE) == 0) {
-            s.open[i].failed = m->result == PROTOCOL_FAILED;
+            s.open[i].look = m->result == PROTOCOL_LOOK;
+            s.open[i].failed = m->result == PROTOCOL_FAILED ||
+                               m->result == PROTOCOL_LOOK;
             decide(&s.open[i], answer, retry_after_ms, now);
             return;
         }

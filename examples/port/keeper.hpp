@@ -11,7 +11,9 @@
 //         return 1;
 //
 //     auto answer = keeper.run(request, [&](idem_job &job) -> int {
-//         job.outcome.failed = job.answer != IDEM_EXECUTE || pour() != 0;
+//         if (job.answer != IDEM_EXECUTE)             // it may have poured
+//             job.outcome.code = NOBODY_KNOWS;        // a code of yours
+//         job.outcome.failed = job.outcome.code != 0 || pour() != 0;
 //         return IDEM_HANDLED;
 //     });
 //

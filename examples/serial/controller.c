@@ -30,7 +30,8 @@ static const char help[] =
     "  --linger MS     listen for late answers at the end (0)\n"
     "  --log FILE      write every answer there: command, result, payload\n"
     "  --progress 1    a line for each command that is answered\n\n"
-    "exit status: 0 all done, 1 some failed or refused, 3 gave up\n";
+    "exit status: 0 all done, 1 some failed, were refused, or nobody knows,\n"
+    "3 gave up\n";
 
 /* A command that is not answered yet */
 typedef struct pending {
@@ -48,7 +49,7 @@ static struct {
     int      progress, numbers;
     pending  open[OPEN_MAX];
     uint32_t open_count;
-    uint32_t begun, answered, given_up, done, sent, answers;
+    uint32_t begun, answered, given_up, done, looks, sent, answers;
 } c;
 
 static void send_command(pending *p, uint32_t now)
@@ -137,6 +138,7 @@ static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
     switch (m->result) {
     case PROTOCOL_DONE:
     case PROTOCOL_FAILED:
+    case PROTOCOL_LOOK:
         return IDEM_OK;
     case PROTOCOL_WAIT:
         if (m->payload_len == 2)
@@ -147,6 +149,20 @@ static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
     default:
         return IDEM_SILENCE;
     }
+}
+
+/* A command has ended, so or so. */
+static void end_command(uint32_t index, unsigned result)
+{
+    traffic_command command;
+
+    c.done += result == PROTOCOL_DONE;
+    if (result != PROTOCOL_LOOK)
+        return;
+    c.looks++;
+    traffic_make(&command, c.seed, index);
+    fprintf(stderr, "controller: %s %s: nobody knows: look at the cup\n",
+            command.scope, command.key);
 }
 
 static void take_answer(const protocol_message *m, uint32_t now)
@@ -164,7 +180,7 @@ static void take_answer(const protocol_message *m, uint32_t now)
         if (c.open[i].index != index)
             continue;
         if (decide(&c.open[i], answer, retry_after_ms, now) == IDEM_DONE)
-            c.done += m->result == PROTOCOL_DONE;
+            end_command(index, m->result);
         return;
     }
 }
@@ -236,9 +252,9 @@ static int run(void)
     while ((int32_t)(end - host_millis()) > 0 && listen_for(20) == 0)
         ;
     if (!c.progress)
-        printf("%u commands: %u done; %u frames sent, %u answers received\n",
-               (unsigned)c.count, (unsigned)c.done, (unsigned)c.sent,
-               (unsigned)c.answers);
+        printf("%u commands: %u done, %u to be looked at; %u frames sent, "
+               "%u answers received\n", (unsigned)c.count, (unsigned)c.done,
+               (unsigned)c.looks, (unsigned)c.sent, (unsigned)c.answers);
     return c.done == c.count ? 0 : 1;
 }
 

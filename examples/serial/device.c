@@ -29,7 +29,7 @@ int device_start(device *d, const device_port *port,
 /* The meter is the only effect, and it changes with the outcome or not at all:
    an attempt that was interrupted has not changed it.  But if the journal was
    damaged the outcome may be among what was lost, and the meter is of no help:
-   nobody knows, and so it is not poured. */
+   nobody knows, so it is not poured, and the sender is told to look. */
 static int pour(device *d, idem_outcome *outcome, const uint8_t *ml, int answer)
 {
     uint8_t *meter = d->response;
@@ -37,6 +37,7 @@ static int pour(device *d, idem_outcome *outcome, const uint8_t *ml, int answer)
 
     if (answer == IDEM_UNCERTAIN) {
         outcome->failed = 1;
+        outcome->code = PROTOCOL_LOOK;
         return IDEM_HANDLED;
     }
     if (idem_state(&d->table, meter, &len) < 0)
@@ -81,8 +82,8 @@ static size_t write_number(char *text, uint32_t number)
     return len;
 }
 
-/* What the name of a number begins with.  A key that does has no label: it could
-   be that of a number. */
+/* What the name of a number begins with.  A key that does has no label: that
+   could be a number's. */
 #define NUMBER_SIGN '#'
 
 size_t device_name(char *name, const protocol_message *command)
@@ -187,6 +188,14 @@ static void answer_wait(const device *d, const protocol_message *command,
     device_answer(d->port, command, PROTOCOL_WAIT, wait, sizeof wait);
 }
 
+/* How a command ended: an outcome has no code, or says that nobody knows. */
+static uint8_t ending(const idem_reply *reply)
+{
+    if (reply->status == IDEM_COMPLETED)
+        return PROTOCOL_DONE;
+    return reply->code == PROTOCOL_LOOK ? PROTOCOL_LOOK : PROTOCOL_FAILED;
+}
+
 static void answer(device *d, const protocol_message *command, int result,
                    const idem_reply *reply)
 {
@@ -195,8 +204,7 @@ static void answer(device *d, const protocol_message *command, int result,
     switch (result) {
     case IDEM_DONE:
     case IDEM_REPLAY:
-        device_answer(d->port, command, reply->status == IDEM_COMPLETED ?
-                      PROTOCOL_DONE : PROTOCOL_FAILED, d->response,
+        device_answer(d->port, command, ending(reply), d->response,
                       reply->response_len);
         break;
     case IDEM_BUSY:

@@ -34,6 +34,8 @@
  *                     committed together with the outcome, so a pour that was
  *                     cut short has not happened.  (A pump would be driven by
  *                     the meter, as a control loop is by its setpoint.)
+ *                     If the journal was damaged, it may have happened and been
+ *                     forgotten: then it is not poured, PROTOCOL_LOOK
  *                     Response: pours:4, ml in all:4, this one included
  *     'l' text        print a label "scope key text", or, with a number,
  *                     "scope #epoch.sequence text"; a key that begins with #

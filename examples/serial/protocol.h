@@ -34,10 +34,12 @@ enum { PROTOCOL_COMMAND = 1, PROTOCOL_ANSWER = 2, PROTOCOL_NUMBERED = 3 };
 /* The result of an answer */
 enum {
     PROTOCOL_DONE = 1,      /* executed, now or before; payload: response */
-    PROTOCOL_FAILED = 2,    /* finally; payload: response */
+    PROTOCOL_FAILED = 2,    /* finally: it is not executed; payload: response */
     PROTOCOL_WAIT = 3,      /* ask again; payload: in how many ms, 2 bytes */
-    PROTOCOL_REFUSED = 4    /* no outcome; payload: the idem.h result, which
+    PROTOCOL_REFUSED = 4,   /* no outcome; payload: the idem.h result, which
                                idem_retry understands */
+    PROTOCOL_LOOK = 5       /* finally; nobody knows whether it was executed:
+                               look at the cup */
 };
 
 typedef struct protocol_message {

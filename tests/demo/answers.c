@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
 /* Which answers examples/sender.c takes for its own: several senders share a
-   line, and may use the same numbers.
+   line, and may use the same numbers.  And what it makes of one.
        answers_test OUTBOX      a file that is not there */
 #define main sender_main
 #include "examples/sender.c"
 #undef main
 
+static uint8_t result = PROTOCOL_DONE;
+
 static void hear(const char *from, uint8_t kind, size_t key_len, uint32_t left)
 {
     protocol_message m = {
-        .kind = kind, .result = PROTOCOL_DONE,
+        .kind = kind, .result = result,
         .scope_len = (uint8_t)strlen(from), .key_len = (uint8_t)key_len,
         .scope = (const uint8_t *)from, .key = s.open[0].number
     };
@@ -19,6 +21,19 @@ static void hear(const char *from, uint8_t kind, size_t key_len, uint32_t left)
         return;
     fprintf(stderr, "answers: of scope \"%s\": %u commands left, not %u\n",
             from, (unsigned)s.open_count, (unsigned)left);
+    exit(1);
+}
+
+/* The next command ends so, and the sender's exit status is this. */
+static void ends(uint8_t with, int failed)
+{
+    result = with;
+    s.failed = 0;
+    put((const uint8_t *)"p\005\000", 3, host_millis());
+    hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
+    if (s.failed == failed)
+        return;
+    fprintf(stderr, "answers: result %u: status %d\n", with, s.failed);
     exit(1);
 }
 
@@ -35,6 +50,9 @@ int main(int argc, char **argv)
     hear(scope, PROTOCOL_NUMBERED, PROTOCOL_NUMBER_SIZE, 1);
     hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE - 1, 1);
     hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
+    ends(PROTOCOL_DONE, 0);
+    ends(PROTOCOL_FAILED, 1);
+    ends(PROTOCOL_LOOK, 1);
     puts("answers: those of its own scope and number");
     return 0;
 }

@@ -98,6 +98,9 @@ done
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 prints 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 prints 1 "journal: an argument is impossible" "$B/file" journal '' x
+prints 0 "4: nobody knows: look at the cup" "$B/answers_test" outbox3
+prints 1 "nobody knows: look at the cup" "$B/controller_test"
+prints 1 "4 commands: 2 done, 1 to be looked at;" "$B/controller_test"
 prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
 prints 2 "No such file or directory" "$B/inspect" none
 echo "pour 70000" >commands

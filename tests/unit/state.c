@@ -15,7 +15,7 @@ static unsigned char bytes[SIZE * SECTORS];
 static uint32_t memory[DEVICE_MEMORY_SIZE(1) / 4];
 static device dispenser;
 static protocol_decoder decoder;
-static unsigned done, failed, progs_left;
+static unsigned done, looks, progs_left;
 static uint32_t poured, tick;           // in all, as the latest answer has it
 
 static int bytes_read(void *ctx, uint32_t at, void *dst, uint32_t len)
@@ -53,7 +53,7 @@ static void put(void *ctx, uint8_t byte)
     if (!protocol_decode(&decoder, &m, byte))
         return;
     done += m.result == PROTOCOL_DONE;
-    failed += m.result == PROTOCOL_FAILED;
+    looks += m.result == PROTOCOL_LOOK;
     if (m.result == PROTOCOL_DONE)
         poured = protocol_get32(m.payload + 4);
 }
@@ -65,7 +65,7 @@ static const device_port port = { .put = put, .millis = millis,
 static void restart(void)
 {
     progs_left = UINT32_MAX;
-    done = failed = 0;
+    done = looks = 0;
     is(device_start(&dispenser, &port, &storage, memory, sizeof memory),
        IDEM_OK);
 }
@@ -126,9 +126,9 @@ TEST(s4_a_pour_whose_outcome_was_lost_is_not_poured_again)
     assert_true(dispenser.table.stats.lost > 0);
     pour_five("first");
     is(done, 0);
-    is(failed, 1);
+    is(looks, 1);
     pour_five("new");                           // may be a lost one, too
-    is(failed, 2);
+    is(looks, 2);
     pour_five("second");
     is(done, 1);
     is(poured, 10);
@@ -155,7 +155,7 @@ TEST(s4_no_flipped_bit_makes_a_third_pour)
         restart();
         pour_five("first");
         pour_five("second");
-        refused += failed;
+        refused += looks;
         is(idem_state(&dispenser.table, meter, &len), IDEM_OK);
         assert_true(protocol_get32(meter + 4) <= 10);
     }
