@@ -16,6 +16,10 @@
 #define LONG(key) "B" key ",retention=777777 C" key ",len=24 "
 
 static const scenario scenarios[] = {
+    // The time between is lost, and the newer record would make it older.
+    { "s6_a_relocated_key_is_no_older_than_what_is_left_says",
+      "nor: E,n=1000000 Ba Ca Bb,ms=50000 note Cb rotate@ damage P "
+      "Ba,ms=40000:replay" },
     // the end of the newest
     { "one_unreadable_record_at_the_end_may_be_torn",
       "roomy: Ba Ca Bb Cb note damage,how=# P lost0 Ba:replay Bb:recover" },
