@@ -35,6 +35,9 @@ static const scenario scenarios[] = {
     { "verify_fails_if_what_was_programmed_cannot_be_read",
       "nor_8: verify Ba Ca unjudged fail0 Bb:storage Bb P Ba:replay "
       "Bb:recover" },
+    { "verify_reads_all_that_was_programmed",
+      "nor_8: verify Ba Ca unjudged fail0,at=1 Bb:storage Bb P Ba:replay "
+      "Bb:recover" },
 };
 
 TESTS(scenarios, run_scenario)
