@@ -8,9 +8,14 @@ static void on_message(struct mosquitto *m, void *ctx,
                        const mosquitto_property *properties)
 {
     static const char retained[] = "a command must not be retained";
+    pumpd *d = (pumpd *)ctx;
     command c;
 
-    command_open(&c, (pumpd *)ctx, message, properties);
+    // One call of mosquitto_loop may bring several.  After a signal they are
+    // left, as if they came later: their senders ask again.
+    if (*d->stop)
+        return;
+    command_open(&c, d, message, properties);
     // A broker gives a retained message to everybody who comes, for ever: also
     // when its key is forgotten.
     if (message->retain)
@@ -91,7 +96,7 @@ static int connect_again(struct mosquitto **m, pumpd *d, int result)
     return connect_first(*m, d);
 }
 
-void pumpd_run(pumpd *d, volatile sig_atomic_t *stop)
+void pumpd_run(pumpd *d)
 {
     struct mosquitto *m;
     int result;
@@ -99,7 +104,7 @@ void pumpd_run(pumpd *d, volatile sig_atomic_t *stop)
     mosquitto_lib_init();
     m = new_client(d);
     result = connect_first(m, d);
-    while (!*stop) {
+    while (!*d->stop) {
         connection_report(&d->broker, result);
         if (result != MOSQ_ERR_SUCCESS)
             result = connect_again(&m, d, result);

@@ -201,7 +201,7 @@ int main(int argc, char **argv)
     static pumpd d = {
         .broker = { .program = "pumpd", .host = "127.0.0.1", .id = "pumpd",
                     .port = 1883, .qos = 1 },
-        .journal = "pump.journal", .log = "pump.log" };
+        .journal = "pump.journal", .log = "pump.log", .stop = &stop };
     struct sigaction action;
 
     (void)argc;
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     pumpd_open(&d);
     puts("ready");                      // from now on a signal ends it well
     fflush(stdout);
-    pumpd_run(&d, &stop);
+    pumpd_run(&d);
     if (!d.no_idem && idem_file_close(&d.file) != IDEM_OK)
         pumpd_die(d.journal, strerror(d.file.error));
     free(d.memory);

@@ -25,6 +25,7 @@ typedef struct device {
     connection broker;
     const char *journal, *log;
     int      no_idem;
+    const volatile sig_atomic_t *stop;  // not 0: a signal has come
     pump_driver pump;
     pumpd_state state;
     uint64_t log_is_whole;      // of the log that there is now
@@ -49,8 +50,8 @@ int pumpd_end(idem_outcome *outcome, int reason, const char *text);
 /* Opens journal and log, or ends the daemon. */
 void pumpd_open(pumpd *d);
 
-/* Takes commands until *stop. */
-void pumpd_run(pumpd *d, volatile sig_atomic_t *stop);
+/* Takes commands until a signal has come, and the pump has stopped. */
+void pumpd_run(pumpd *d);
 
 /* A command has come: executes it once, and answers it. */
 void pumpd_take(struct mosquitto *m, command *c);

@@ -320,6 +320,36 @@ twins() {
     stop_daemon
 }
 
+# A signal ends the daemon after the pour that it is at, not after all that has
+# come meanwhile.
+ended() {
+    start_daemon "$broker_port" 2 --ml-ms 500
+    wait_for grep -q ready "$name/total"
+    is "$(ask z 1)" "z 1 0x00 poured 1 ml"
+    kill -STOP "$daemon"
+    for key in a b c d e; do
+        ask $key 2 --id $key --qos 2 >"$name/$key" &
+        children="$children $!"
+    done
+    sleep 1
+    kill -CONT "$daemon"
+    wait_for begun_again
+    kill -TERM "$daemon"
+    begun=$(grep -c begins "$name/log")
+    stop_daemon
+    is "$(grep -c begins "$name/log") $(grep -c ends "$name/log")" \
+        "$begun $begun"
+    start_daemon "$broker_port" 2
+    wait $children
+    children=
+    for key in a b c d e; do
+        is "$(cat "$name/$key")" "$key 2 0x00 poured 2 ml"
+    done
+    stop_daemon
+    is "$(grep -c begins "$name/log")" 6
+}
+begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
+
 # Every kind of answer.
 answers() {
     name=answers
@@ -363,6 +393,7 @@ answers
 scene sensor sensor lost
 scene damaged damaged
 scene hostile hostile flood
+scene ended ended
 scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi
 run qos-1 1 $kills $count
