@@ -68,6 +68,7 @@ static enum MHD_Result answer(struct MHD_Connection *c, int result,
         return exchange_refuse(c, MHD_HTTP_UNPROCESSABLE_CONTENT, 0, text);
     case IDEM_TOO_OLD:
         return exchange_refuse(c, MHD_HTTP_GONE, 0, text);
+    case IDEM_RELEASED:
     case IDEM_E_FULL:
         return exchange_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
                                1 + wait_ms / 1000, text);
@@ -101,7 +102,8 @@ static int set_outcome(idem_job *job, int status, const char *text)
 }
 
 /* Executes a command that idem_run has claimed.  idem_run holds no lock now, so
-   other requests are answered; a second pour waits for the pump. */
+   other requests are answered; a second pour waits for the pump, and is given
+   back if a signal has come meanwhile. */
 static int pour(idem_job *job)
 {
     const exchange *e = (exchange *)job->ctx;
@@ -116,6 +118,10 @@ static int pour(idem_job *job)
     pump_id(id, job->request);
     pthread_mutex_lock(&pump_lock);
     found = pump_look(&the.p, job->answer, id, ml);
+    if (found == PUMP_MAY_POUR && station_stop) {
+        pthread_mutex_unlock(&pump_lock);
+        return IDEM_NOT_DONE;
+    }
     if (found == PUMP_MAY_POUR) {
         pump_start(&the.p, job->claim, id, ml);
         pause.tv_sec = (time_t)(the.p.for_ms / 1000);

@@ -134,6 +134,37 @@ concurrent() {
     echo "concurrent: 8 at once, one poured"
 }
 
+# A signal ends the server after the pour that it is at, not after all that wait
+# for the pump.
+ended() {
+    name=ended
+    start --ml-ms 1000
+    for i in 1 2 3 4; do
+        ask "e$i" 2 >/dev/null &
+        children="$children $!"
+    done
+    wait_for all_claimed
+    kill -TERM "$daemon"
+    begun=$(grep -c begins "$work/ended/log")
+    stop
+    wait $children
+    children=
+    is "$(grep -c begins "$work/ended/log")" "$begun"
+    is "$(grep -c poured "$work/ended/log")" "$begun"
+    start
+    for i in 1 2 3 4; do
+        is "$(ask "e$i" 2 | cut -d '|' -f 1,4)" "201|poured 2 ml"
+    done
+    is "$(grep -c begins "$work/ended/log")" 4
+    stop
+    echo "ended: a signal ends it after its pour"
+}
+all_claimed() {
+    for i in 1 2 3 4; do
+        ask "e$i" 2 -m 1 | grep -q '^\(409\|201\)' || return 1
+    done
+}
+
 # client NAME TOKEN COMMANDS PORT: asks for each until the answer is final, and
 # whole: curl takes an answer that ends within its headers for one without body
 client() {
@@ -185,4 +216,5 @@ printf 'panel %s\nphone %s\n' $token $other >tokens
 answers
 strangers
 concurrent
+ended
 if [ "${SHORT:-}" = 1 ]; then chaos 5 15; else chaos 40 100; fi
