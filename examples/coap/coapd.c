@@ -28,7 +28,7 @@ static station the = { .port = 5683, .j.path = "coap.journal",
                        .p.path = "coap.log" };
 static const char *boots = "coap.boots";
 static coap_async_t *waiting;       // the request that the pump runs for
-static int reboot;
+static int reboot;                  // it is to restart: nothing begins
 
 /* ------------------------------------------------------------------ answers */
 
@@ -86,7 +86,8 @@ static void finish(coap_pdu_t *response, const idem_claim *claim, int code,
     respond(response, code, text, strlen(text));
 }
 
-/* The pump runs, for somebody else.  Nothing has happened. */
+/* The pump runs for somebody else, or the server is to end: what begins now
+   would be cut off.  Nothing has happened. */
 static void give_back(coap_pdu_t *response, const idem_claim *claim)
 {
     idem_reply none = { 0 };
@@ -103,7 +104,7 @@ static void start_pump(coap_session_t *session, const coap_pdu_t *message,
                        coap_pdu_t *response, const idem_claim *claim,
                        const char *id, long ml)
 {
-    if (the.p.running) {
+    if (reboot || !station_may_begin(&the)) {
         give_back(response, claim);
         return;
     }
@@ -195,7 +196,7 @@ static void on_reboot(coap_resource_t *resource, coap_session_t *session,
                "look at its uptime");
         return;
     }
-    if (the.p.running) {                    // later; nothing has happened
+    if (reboot || !station_may_begin(&the)) {
         give_back(response, &claim);
         return;
     }
@@ -248,7 +249,7 @@ static coap_context_t *start_coap(void)
 
 static void run(coap_context_t *context)
 {
-    while (!station_stop && !reboot) {
+    while (station_runs(&the) && !reboot) {
         uint32_t left = the.p.running ? 1 + pump_left(&the.p) : 100;
         if (coap_io_process(context, left < 100 ? left : 100) < 0)
             journal_die("coapd", "coap_io_process");
@@ -256,6 +257,18 @@ static void run(coap_context_t *context)
             on_stopped();
         idem_maintain(&the.j.table, journal_millis());
     }
+    coap_io_process(context, COAP_IO_NO_WAIT);  // the answer is on its way
+}
+
+/* Restarts the server, unless a signal has come: one that comes now ends it. */
+static void start_again(char **argv)
+{
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    if (station_stop)
+        return;
+    execv("/proc/self/exe", argv);
+    journal_die("/proc/self/exe", strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -274,14 +287,10 @@ int main(int argc, char **argv)
     context = start_coap();
     station_ready();
     run(context);
-    if (reboot)
-        coap_io_process(context, COAP_IO_NO_WAIT);  // the answer is on its way
     coap_free_context(context);
     coap_cleanup();
     station_close(&the);
-    if (reboot) {
-        execv("/proc/self/exe", argv);
-        journal_die("/proc/self/exe", strerror(errno));
-    }
+    if (reboot)
+        start_again(argv);
     return 0;
 }

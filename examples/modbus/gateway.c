@@ -105,11 +105,11 @@ static void execute(const idem_request *r, const idem_claim *claim, int result,
         finish(r, claim, STATUS_LOOK, result);
         return;
     }
-    if (the.p.running) {        // for another number
+    if (station_may_begin(&the)) {
+        pump_start(&the.p, claim, id, ml);
+    } else {
         station_release(&the, claim);
         result = IDEM_RELEASED;
-    } else {
-        pump_start(&the.p, claim, id, ml);
     }
     answer(r, STATUS_RETRY, 1 + pump_left(&the.p), result);
 }
@@ -223,7 +223,7 @@ static void run(int listener)
         polled[i].fd = i ? -1 : listener;
         polled[i].events = POLLIN;
     }
-    while (!station_stop) {
+    while (station_runs(&the)) {
         int ready = poll(polled, 1 + CONNECTIONS, 20);
         for (i = 1; i <= CONNECTIONS && ready > 0; i++)
             if (polled[i].revents) {

@@ -84,7 +84,8 @@ static inline void station_open(station *s)
     pump_open(&s->p, &s->j);
 }
 
-/* From now on a signal ends the program well. */
+/* From now on a signal ends the program well: what has begun comes to its
+   end. */
 static inline void station_ready(void)
 {
     puts("ready");
@@ -98,6 +99,18 @@ static inline void station_close(station *s)
     fflush(stdout);
     close(s->p.fd);
     journal_close(&s->j);
+}
+
+/* True until a signal has come, and the pump has stopped. */
+static inline int station_runs(const station *s)
+{
+    return !station_stop || s->p.running;
+}
+
+/* True if a command may begin now.  If not, it is given back. */
+static inline int station_may_begin(const station *s)
+{
+    return !station_stop && !s->p.running;
 }
 
 static inline int station_granted(int result)

@@ -10,6 +10,7 @@ name=coap
 port=$(free_udp_port)
 server="$B/coap/coapd --port $port --journal journal --log log --boots boots"
 mismatch="4.22 the key was used for another payload"
+back="5.03 max-age N not done, given back: a retry is new"
 
 # ask MESSAGE...: what the server answers to each, in one line
 ask() {
@@ -81,7 +82,7 @@ busy() {
     answers=$(ask "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
         sed 's/max-age [1-9][0-9]*/max-age N/g')
     is "${answers%%:*}" "5.03 max-age N being executed"
-    is "${answers##*|}" "5.03 max-age N not done, given back: a retry is new"
+    is "${answers##*|}" "$back"
     crash_server
     signal=KILL
     end $children
@@ -105,6 +106,82 @@ reboot() {
     boots 4 || fail "reboot: a message that came again restarted it"
     stop
     echo "reboot: 3 messages that came again after it were answered"
+}
+
+# queued: what the server, which is suspended, has not read yet
+queued() {
+    awk -v at=":$(printf %04X "$port")\$" '$2 ~ at { print $5 }' /proc/net/udp
+}
+has_more() { [ "$(queued)" != "$before" ]; }
+
+# held MESSAGE: sends it to the suspended server, in the background
+held() {
+    before=$(queued)
+    messages "$1" >>"$work/$name/held" &
+    children="$children $!"
+    wait_for has_more
+}
+
+# What comes right behind a restart is not begun before it: it would be cut off.
+behind() {
+    name=behind
+    from=$(free_udp_port)
+    start
+    kill -STOP "$daemon"
+    held "0 60 3/0/4 -"
+    held "0 61 pour 65001=behind 2"
+    kill -CONT "$daemon"
+    wait $children
+    wait_for boots 2
+    is "$(ask "0 62 pour 65001=behind 2")" "2.04 poured 2 ml"
+    kill -STOP "$daemon"
+    children=
+    held "0 63 3/0/4 -"
+    held "$from 64 3/0/4 -"
+    kill -CONT "$daemon"
+    wait $children
+    children=
+    is "$(ask "$from 64 3/0/4 -")" 2.04
+    wait_for boots 4
+    stop
+    is "$(grep -c 'begins\|poured' "$work/behind/log")" 2
+    echo "behind: what comes behind a restart is done after it"
+}
+
+# A signal ends the server when its pump has stopped, and has been answered.
+ended() {
+    name=ended
+    start --ml-ms 1500
+    messages "0 70 pour 65001=last 2" >"$work/ended/last" &
+    children=$!
+    wait_for grep -q begins "$work/ended/log"
+    kill -TERM "$daemon"
+    is "$(ask "0 71 pour 65001=late 2" "0 72 3/0/4 -" |
+        sed 's/max-age [1-9][0-9]*/max-age N/g')" "$back|$back"
+    stop
+    wait $children
+    is "$(cat "$work/ended/last")" "2.04 poured 2 ml"
+    # Nor does it begin anything, or start again, after a signal.
+    for message in "pour 65001=later 2" "3/0/4 -"; do
+        start
+        kill -STOP "$daemon"
+        children=
+        held "0 73 $message"
+        kill -TERM "$daemon"
+        kill -CONT "$daemon"
+        wait_for is_over "$daemon"
+        wait "$daemon" || fail "ended: the server did not end well"
+        signal=TERM
+        end $children
+        children=
+    done
+    start
+    is "$(ask "0 74 pour 65001=last 2" "0 75 pour 65001=late 2" \
+        "0 76 pour 65001=later 2")" \
+        "2.04 poured 2 ml|2.04 poured 2 ml|2.04 poured 2 ml"
+    is "$(grep -c begins "$work/ended/log")" 3
+    stop
+    echo "ended: a signal ends it after its pour"
 }
 
 # The server is killed while it pours: what the log shows decides.
@@ -218,6 +295,8 @@ cd "$work"
 answers
 busy
 reboot
+behind
+ended
 interrupted
 noise
 if [ "${SHORT:-}" = 1 ]; then chaos 5 10; else chaos 40 100; fi

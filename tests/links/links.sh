@@ -34,6 +34,8 @@ stop() {
     daemon=
 }
 
+is_over() { ! kill -0 "$1"; }
+
 # Power goes.
 crash_server() {
     signal=KILL

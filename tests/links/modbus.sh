@@ -92,6 +92,21 @@ interrupted() {
     echo "interrupted: look at the cup"
 }
 
+# A signal ends the gateway when its pump has stopped.
+ended() {
+    name=ended
+    start --ml-ms 1500
+    is "$(ask "once 0 7 1 2")" 2
+    kill -TERM "$daemon"
+    is "$(ask "once 0 7 1 2" "once 1 7 1 2")" "2|2"
+    stop
+    start
+    is "$(ask "0 7 1 2" "1 7 1 2")" "1|1"
+    is "$(grep -c begins "$work/ended/log")" 2
+    stop
+    echo "ended: a signal ends it after its pour"
+}
+
 # What is no line of commands is not taken for one, nor for the end of them.
 lines() {
     name=lines
@@ -123,8 +138,6 @@ printed() {
             sed "s,^,0$w/,; s/look.*/interrupted/"
     done
 }
-
-is_over() { ! kill -0 "$1"; }
 
 # kill_master W: the shell that is its parent starts it again
 kill_master() {
@@ -163,5 +176,6 @@ forgotten
 quota
 crowd
 interrupted
+ended
 lines
 if [ "${SHORT:-}" = 1 ]; then chaos 5 20; else chaos 40 150; fi
