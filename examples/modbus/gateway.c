@@ -10,6 +10,7 @@
  * Modbus knows no sender, so a window is one: who may write to which is for the
  * network to say (Modbus/TCP Security, a firewall, a serial line each).
  */
+#define _GNU_SOURCE 1           // Linux: a sync takes less
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION

@@ -20,6 +20,7 @@
  * None but the tables drops what has expired.  All take turns, and only figures
  * of one turn make a ratio; medians.  Wrong answers fail it, times never do.
  */
+#define _GNU_SOURCE 1
 #define _POSIX_C_SOURCE 200809L
 
 #define IDEM_FILE_STORAGE

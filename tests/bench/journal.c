@@ -35,6 +35,7 @@
  * Disks vary by the minute, so all take turns, and only figures of the same
  * turn make a ratio; medians.  Wrong answers fail it, times never do.
  */
+#define _GNU_SOURCE 1
 #define _POSIX_C_SOURCE 200809L
 
 #define IDEM_FILE_STORAGE

@@ -147,6 +147,8 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
 #define flock(fd, how) UNLESS_FAILING(LOCK, flock(fd, how))
 #define stat(path, it) UNLESS_FAILING(STAT, stat(path, it))
 #define fstat(fd, it) UNLESS_FAILING(STAT, fstat(fd, it))
+#define statx(fd, path, flags, mask, it)                                       \
+    UNLESS_FAILING(STAT, statx(fd, path, flags, mask, it))
 #define readlink(path, to, size)                                               \
     UNLESS_FAILING(LINK, readlink(path, to, size))
 #define ftruncate(fd, size) UNLESS_FAILING(TRUNCATE, ftruncate(fd, size))
