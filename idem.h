@@ -4791,8 +4791,10 @@ static int idemi_journal_admit(idem_table *t)
     const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t, 0);
 
+    if (result < 0)
+        return result;
     // Too few dead sectors, after skipped ones: a rotation makes others dead.
-    if (result == IDEM_OK && idemi_journal_dead(t) < IDEMI_KEPT_DEAD)
+    if (idemi_journal_dead(t) < IDEMI_KEPT_DEAD)
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
@@ -7575,9 +7577,9 @@ typedef struct idemi_file_id {
     uint64_t inode, device;
 } idemi_file_id;
 
-/* Sets *id for the file at a path; without one for the open file.  0, or -1 with
-   errno set.  Asks for no times, if it can: Linux since 6.13 writes times again
-   after they were asked for, and each sync would wait for that. */
+/* Sets *id for the file at a path; without one for the open file.  Returns 0,
+   or -1 with errno set.  Asks for no times, if it can: Linux since 6.13 writes
+   times again after they were asked for, and each sync would wait for that. */
 static int idemi_file_identify(int fd, const char *path, idemi_file_id *id)
 {
 #ifdef STATX_INO
