@@ -1567,8 +1567,8 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 
      if the file                    then
      is opened by another process   IDEM_E_LOCK
-     is replaced, renamed or        IDEM_E_STORAGE, error ESTALE, at the next
-     removed while it is open       sync; see idem_file_open
+     is replaced, renamed, removed  IDEM_E_STORAGE, error ESTALE, at the next
+     or cut short while it is open  sync; see idem_file_open
      is written over while it is    not noticed: stop the process first
      open, as cp does
      is restored from a backup or   old answers come back, and commands executed
@@ -1620,9 +1620,10 @@ typedef struct idem_file {
    daemonizing.  An exec closes it.
 
    After each sync, before the written bytes count as durable, the callback
-   checks that the path still names this file.  If not, nobody would find them,
-   and another process may have locked the file that is there now: the sync
-   fails with ESTALE, the call with IDEM_E_STORAGE, and nothing more is written.
+   checks that the path still names this file, and that it has its size.  If
+   not, nobody would find them, and another process may have locked the file
+   that is there now: the sync fails with ESTALE, the call with IDEM_E_STORAGE,
+   and nothing more is written.
    Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come from the
    file that lost its name: close the file, and open file and table again.  The
    path must stay reachable: open the file after chroot, and after giving up
@@ -7465,7 +7466,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
        failure stays.
    F4  Only the process that opened the file touches it.
    F5  The locked file is the one that the path names, at opening and whenever a
-       sync has succeeded.
+       sync has succeeded; and it has its size.
 
    Functions return 0 or an errno, unless their comment says otherwise.
    ------------------------------------------------------------------------ */
@@ -7572,52 +7573,65 @@ static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
     return idemi_file_write(file->fd, at, src, len);
 }
 
-/* Which file it is: the same two numbers, the same file. */
-typedef struct idemi_file_id {
+/* What a file is: one with the same two numbers is the same. */
+typedef struct idemi_file_facts {
     uint64_t inode, device;
-} idemi_file_id;
+    off_t size;
+    int is_regular;
+} idemi_file_facts;
 
-/* Sets *id for the file at a path; without one for the open file.  Returns 0,
-   or -1 with errno set.  Asks for no times, if it can: Linux since 6.13 writes
+/* Sets *f for the file at a path; without one for the open file.  Returns 0, or
+   -1 with errno set.  Asks for no times, if it can: Linux since 6.13 writes
    times again after they were asked for, and each sync would wait for that. */
-static int idemi_file_identify(int fd, const char *path, idemi_file_id *id)
+static int idemi_file_ask(int fd, const char *path, idemi_file_facts *f)
 {
 #ifdef STATX_INO
     struct statx is;
 
     if (statx(path ? AT_FDCWD : fd, path ? path : "", path ? 0 : AT_EMPTY_PATH,
-              STATX_INO, &is) < 0)
+              STATX_INO | STATX_SIZE | STATX_TYPE, &is) < 0)
         return -1;
-    id->inode = is.stx_ino;
-    id->device = (uint64_t)is.stx_dev_major << 32 | is.stx_dev_minor;
+    f->inode = is.stx_ino;
+    f->device = (uint64_t)is.stx_dev_major << 32 | is.stx_dev_minor;
+    f->size = (off_t)is.stx_size;
+    f->is_regular = S_ISREG(is.stx_mode);
 #else
     struct stat is;
 
     if ((path ? stat(path, &is) : fstat(fd, &is)) < 0)
         return -1;
-    id->inode = (uint64_t)is.st_ino;
-    id->device = (uint64_t)is.st_dev;
+    f->inode = (uint64_t)is.st_ino;
+    f->device = (uint64_t)is.st_dev;
+    f->size = is.st_size;
+    f->is_regular = S_ISREG(is.st_mode);
 #endif
     return 0;
 }
 
-/* ESTALE if the path does not name the open file (any more). */
-static int idemi_file_named(const idem_file *file)
+/* Sets *is for the open file; ESTALE if the path does not name that (any
+   more). */
+static int idemi_file_named(const idem_file *file, idemi_file_facts *is)
 {
-    idemi_file_id is, named;
+    idemi_file_facts named;
 
-    if (idemi_file_identify(file->fd, NULL, &is) < 0)
+    if (idemi_file_ask(file->fd, NULL, is) < 0)
         return errno;
-    if (idemi_file_identify(-1, file->path, &named) < 0)
+    if (idemi_file_ask(-1, file->path, &named) < 0)
         return errno == ENOENT || errno == ENOTDIR ? ESTALE : errno;
-    return is.inode == named.inode && is.device == named.device ? 0 : ESTALE;
+    return is->inode == named.inode && is->device == named.device ? 0 : ESTALE;
 }
 
-/* Syncs, perhaps while other callbacks run: `error` is theirs.  Checks the name
-   last: a file that lost it meanwhile is not durable. */
+static uint32_t idemi_file_size(const idem_file *file)
+{
+    return file->storage.sector_size * file->storage.sector_count;
+}
+
+/* Syncs, perhaps while other callbacks run: `error` is theirs.  Checks name and
+   size last: a file that lost them meanwhile is not durable. */
 static int idemi_file_sync_unlocked(void *ctx)
 {
     idem_file *file = (idem_file *)ctx;
+    idemi_file_facts is;
     int error;
 
     if (!idemi_file_is_mine(file))
@@ -7626,7 +7640,9 @@ static int idemi_file_sync_unlocked(void *ctx)
     if (!file->sync_error)
         file->sync_error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
     if (!file->sync_error)
-        file->sync_error = idemi_file_named(file);
+        file->sync_error = idemi_file_named(file, &is);
+    if (!file->sync_error && is.size != (off_t)idemi_file_size(file))
+        file->sync_error = ESTALE;
     error = file->sync_error;
     (void)pthread_mutex_unlock(&file->syncing);
     return error;
@@ -7724,22 +7740,21 @@ static int idemi_file_sync_name(const idem_file *file)
 
 /* Locks the open file, and checks that it is one to use: IDEM_OK, IDEM_E_LOCK,
    IDEM_E_FORMAT, or IDEM_E_STORAGE with file->error set. */
-static int idemi_file_take(idem_file *file, uint32_t size)
+static int idemi_file_take(idem_file *file)
 {
-    struct stat is;
+    uint32_t size = idemi_file_size(file);
+    idemi_file_facts is;
 
     file->error = idemi_file_lock(file->fd);
     if (file->error == EWOULDBLOCK)
         return IDEM_E_LOCK;
     if (!file->error)
-        file->error = idemi_file_named(file);
-    if (!file->error && fstat(file->fd, &is) < 0)
-        file->error = errno;
-    if (!file->error && !S_ISREG(is.st_mode))
+        file->error = idemi_file_named(file, &is);
+    if (!file->error && !is.is_regular)
         return IDEM_E_FORMAT;
-    if (!file->error && idemi_file_is_blank(file, is.st_size))
+    if (!file->error && idemi_file_is_blank(file, is.size))
         file->error = idemi_file_fill(file->fd, size);
-    else if (!file->error && is.st_size != (off_t)size)
+    else if (!file->error && is.size != (off_t)size)
         return IDEM_E_FORMAT;
     if (!file->error)
         file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC);
@@ -7750,20 +7765,20 @@ static int idemi_file_take(idem_file *file, uint32_t size)
 
 /* Opens and takes the file that the path names now; if none is to be used,
    nothing is open. */
-static int idemi_file_try(idem_file *file, uint32_t size)
+static int idemi_file_try(idem_file *file)
 {
-    struct stat is;
+    idemi_file_facts is;
     int result;
 
     // Before opening it: some devices take that as a command.
-    if (stat(file->path, &is) == 0 && !S_ISREG(is.st_mode))
+    if (idemi_file_ask(-1, file->path, &is) == 0 && !is.is_regular)
         return IDEM_E_FORMAT;
     file->fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file->fd < 0) {
         file->error = errno;
         return IDEM_E_STORAGE;
     }
-    result = idemi_file_take(file, size);
+    result = idemi_file_take(file);
     if (result != IDEM_OK) {
         (void)close(file->fd);
         file->fd = -1;
@@ -7812,14 +7827,13 @@ static void idemi_file_reset(idem_file *file, uint32_t sector_size,
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count)
 {
-    uint32_t size = sector_size * sector_count;
     off_t end;                  // of 32 bits: may be negative
     int result, tries = 0;
 
     if (!file || !path)
         return IDEMI_REFUSED();
     idemi_file_reset(file, sector_size, sector_count);
-    end = (off_t)size;
+    end = (off_t)idemi_file_size(file);
     if (!idemi_public_storage(&file->storage) || end < 0)
         return IDEMI_REFUSED();
     file->error = idemi_file_keep_path(file, path);
@@ -7827,7 +7841,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         return IDEM_E_STORAGE;
     do {        // again, if the file has lost its name before it was locked
         file->error = 0;
-        result = idemi_file_try(file, size);
+        result = idemi_file_try(file);
     } while (file->error == ESTALE && ++tries < 10);
     return result;
 }
