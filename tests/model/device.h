@@ -763,10 +763,10 @@ static inline void device_check_lost(device *d)
 }
 
 /* Erases in a call: one, and none after idle work; in a boot's first, and for
-   each tear that read as a header at one boot only, one more; with volatile
-   claims another, so that no token is granted twice.  What failed, and
-   was begun in vain, costs more; much later, too, if its header reads well only
-   then. */
+   each tear that read as a header at one boot only, one more.  With volatile
+   claims that is twice as much: a sector that was erased then is rotated past,
+   so that no token is granted twice.  What failed, and was begun in vain, costs
+   more; much later, too, if its header reads well only then. */
 static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
@@ -774,10 +774,9 @@ static inline void device_check_erases(const device *d)
     if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
         (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
-    PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
-                             (first ? 1 + !!d->config.volatile_claims +
-                                          d->unstable
-                                    : 0));
+    PROMISE(d->erases <= ((d->idle && d->call.what != 'M' ? 0u : 1u) +
+                          (first ? 1 + d->unstable : 0)) *
+                             (first && d->config.volatile_claims ? 2 : 1));
 }
 
 /* Looking through a large table takes long. */
