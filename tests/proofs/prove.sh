@@ -221,7 +221,8 @@ eva_opening() {
 part_eva() {
     shown calls
     reached "clock slots index order keys commands check public" \
-        'idem_format_|idemi_.*_(journal|save_floor|scope|geometry|number'`:
+        'idem_format_|idemi_index_remove'`:
+            `'|idemi_.*_(journal|save_floor|scope|geometry|number'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
             `'|is_built_in|forget|ask_keys|ask_old|evictable_of|is_of'`:
             `'|finish_key)' calls

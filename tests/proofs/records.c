@@ -57,6 +57,8 @@ static void look(uint32_t at)
         return;
     //@ assert length: len == GRANULE || len == 2 * GRANULE;
     //@ assert end: at % GRANULE != 0 || len <= SECTOR - at;
+    if (!r->fits)
+        return;
     //@ assert slot: r->slot <= CAPACITY;
     //@ assert state: r->state_len <= STATE_MAX;
     if (r->flags & IDEMI_FINISHED) {
