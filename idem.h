@@ -1568,7 +1568,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
      if the file                    then
      is opened by another process   IDEM_E_LOCK
      is replaced, renamed, removed  IDEM_E_STORAGE, error ESTALE, at the next
-     or cut short while it is open  sync; see idem_file_open
+     or truncated while it is open  sync; see idem_file_open
      is written over while it is    not noticed: stop the process first
      open, as cp does
      is restored from a backup or   old answers come back, and commands executed
@@ -1623,11 +1623,11 @@ typedef struct idem_file {
    checks that the path still names this file, and that it has its size.  If
    not, nobody would find them, and another process may have locked the file
    that is there now: the sync fails with ESTALE, the call with IDEM_E_STORAGE,
-   and nothing more is written.
-   Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come from the
-   file that lost its name: close the file, and open file and table again.  The
-   path must stay reachable: open the file after chroot, and after giving up
-   rights.  A relative path starts at the working directory of the opening. */
+   and nothing more is written.  Answers that need no sync, IDEM_REPLAY and
+   IDEM_BUSY, still come from this file: close it, and open file and table
+   again.  The path must stay reachable: open the file after chroot, and after
+   giving up rights.  A relative path starts at the working directory of the
+   opening. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
@@ -4713,10 +4713,11 @@ static int idemi_journal_rotate(idem_table *t)
     return IDEM_OK;
 }
 
-/* Rotates until the head has room for any record, and a token for a claim that
-   is not written; with `anew` at least once.  Also rotates if no record was
-   written for IDEM_RETENTION_MAX: a header has the time, and the clock must not
-   stop during a lease (idemi_keys_advance). */
+/* Rotates until the head has room for any record, with `anew` at least once;
+   with volatile claims also until it has a token for one: so the erases that
+   this takes after interrupted rotations are in a boot's first call.  Rotates
+   too if no record was written for IDEM_RETENTION_MAX: a header has the time,
+   and the clock must not stop during a lease (idemi_keys_advance). */
 IDEMI_SLOW
 static int idemi_journal_ready(idem_table *t, int anew)
 {
@@ -4786,7 +4787,7 @@ static uint32_t idemi_journal_sequence_end(const idem_journal *j)
     return (end < UINT32_MAX ? (uint32_t)end : UINT32_MAX) - IDEMI_LAST_SECTORS;
 }
 
-/* Makes room for one more claim and its outcome (S7), and a token for it. */
+/* Makes room for one more claim and its outcome (S7). */
 static int idemi_journal_admit(idem_table *t)
 {
     const idem_journal *j = t->journal;

@@ -826,7 +826,7 @@ static void let_a_link_point_elsewhere(void)
     is(symlink("real", path), 0);
 }
 
-static void cut_it_short(void)
+static void truncate_it(void)
 {
     is(truncate(path, 0), 0);
 }
@@ -838,7 +838,7 @@ static void make_it_longer(void)
 
 static void (*const changes[])(void) = {
     move_away, remove_it, put_another_there, put_a_restored_one_there,
-    put_a_pipe_there, let_a_link_point_elsewhere, cut_it_short, make_it_longer
+    put_a_pipe_there, let_a_link_point_elsewhere, truncate_it, make_it_longer
 };
 
 /* Nothing can be promised any more for what the file holds: it will not be
