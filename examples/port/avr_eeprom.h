@@ -10,7 +10,8 @@
    It begins at address 1 or above: when the supply falls below what the CPU
    needs, the address register may read as 0, and a byte that is being written
    goes there.  A byte is erased and programmed in one step of 3.4 ms; the
-   brown-out detector must be on, so that none is begun below that voltage. */
+   brown-out detector must be on, so that none is begun below that voltage.
+   Nothing reports a worn cell, so verify is set. */
 #ifndef AVR_EEPROM_H
 #define AVR_EEPROM_H
 
@@ -30,7 +31,7 @@
                       (first) + (size) * 1ul * (sectors) <= E2END + 1ul        \
                                               ? 1 : -1]),                      \
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
-      .prog_size = 1, .erased = 0xFF }
+      .prog_size = 1, .erased = 0xFF, .verify = 1 }
 
 static inline int avr_eeprom_read(void *ctx, uint32_t at, void *dst,
                                   uint32_t len)

@@ -71,13 +71,14 @@ typedef struct stm32_flash {
 } stm32_flash;
 
 /* SECTORS is a constant; 0, for which IDEM_SECTORS finds no solution, does not
-   compile. */
+   compile.  The chip does not report a word that its cells did not take, so
+   verify is set. */
 #define STM32_FLASH_STORAGE(where, sectors)                                    \
     { .ctx = (void *)(uintptr_t)(where), .read = stm32_flash_read,             \
       .prog = stm32_flash_prog, .erase = stm32_flash_erase,                    \
       .sector_size = STM32_FLASH_PAGE,                                         \
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
-      .prog_size = STM32_FLASH_WORD, .erased = 0xFF }
+      .prog_size = STM32_FLASH_WORD, .erased = 0xFF, .verify = 1 }
 
 /* To be called by the NMI's handler: 1 if the NMI was a torn word that was read
    here.  Such a word anywhere else, in code, remains the handler's. */

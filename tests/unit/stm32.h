@@ -56,6 +56,7 @@ static const stm32_flash where = { .page = PAGE_FIRST };
 static const idem_storage storage = STM32_FLASH_STORAGE(&where, SECTORS);
 
 static int locked, cached, nmis, hangs;
+static int worn;                        // words take nothing, unreported
 
 static void chip_power(void)
 {
@@ -68,7 +69,7 @@ static void chip_power(void)
 #endif
     stm32_flash_state = STM32_FLASH_IDLE;
     locked = 1;
-    cached = 0;
+    cached = worn = 0;
 }
 
 /* The one that the vendor's tool makes, with the call in it. */
@@ -143,6 +144,8 @@ static HAL_StatusTypeDef program(uint32_t address, const void *data)
     if (begins() != HAL_OK)
         return HAL_ERROR;
     cached = CACHES;
+    if (worn)
+        return HAL_OK;
     return flash_prog(&medium, at, data, STM32_FLASH_WORD) ? HAL_ERROR : HAL_OK;
 }
 
@@ -209,6 +212,24 @@ TEST(a_torn_word_that_is_not_of_the_journal_is_not_swallowed)
     hangs = 0;
     raise_nmi(0);
     is(hangs, 1);
+}
+
+/* The chip reports that a word was not erased, or is protected, but not that
+   its cells did not take it. */
+TEST(a_worn_word_is_a_failure)
+{
+    idem_claim claim;
+    idem_reply reply;
+
+    make();
+    is(chip_open(), IDEM_OK);
+    is(chip_work(), CHIP_COMMANDS);
+    is(chip_begin(&claim, &reply, CHIP_COMMANDS), IDEM_EXECUTE);
+    worn = 1;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_E_STORAGE);
+    worn = 0;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_OK);
+    chip_audit(CHIP_COMMANDS + 1);
 }
 
 #ifdef FLASH_FLAG_SR_ERRORS

@@ -29,7 +29,8 @@ compiled() {
     *) ;;
     esac
     sh tests/tools/build.sh "$unit/$1.o" $CC $CFLAGS $more -I. -Itests \
-        -Itests/targets/vendor -c "tests/unit/$2.c" \
+        -Itests/targets/vendor -Itests/targets/vendor_avr \
+        -c "tests/unit/$2.c" \
         -o "$unit/$1.o"
 }
 

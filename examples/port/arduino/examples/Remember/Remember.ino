@@ -72,6 +72,7 @@ void setup()
     storage.sector_count = SECTORS;
     storage.prog_size = 1;
     storage.erased = 0xFF;
+    storage.verify = 1;                     // nothing reports a worn cell
     config.storage = &storage;
     config.capacity = KEYS;
     config.key_max = KEY_MAX;

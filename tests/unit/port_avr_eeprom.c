@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: 0BSD
+   examples/port/avr_eeprom.h on a model of an EEPROM: it is busy behind each
+   write, may take none, and reports nothing. */
+#include "chip.h"
+#include "examples/port/avr_eeprom.h"
+
+enum { FIRST = 1, SECTOR = 400, SECTORS = 8 };
+
+static const idem_storage storage = AVR_EEPROM_STORAGE(FIRST, SECTOR, SECTORS);
+static int busy;
+
+static void chip_power(void)
+{
+    busy = 0;
+}
+
+static uint32_t place(const void *address)
+{
+    assert_true((uintptr_t)address >= FIRST);
+    return (uint32_t)((uintptr_t)address - FIRST);
+}
+
+void eeprom_read_block(void *dst, const void *src, size_t n)
+{
+    is(busy, 0);
+    if (flash_read(&medium, place(src), dst, (uint32_t)n))
+        memset(dst, 0x5A, n);           // power is off
+}
+
+void eeprom_update_block(const void *src, void *dst, size_t n)
+{
+    if (!chip_protected)
+        flash_prog(&medium, place(dst), src, (uint32_t)n);
+    busy = 1;
+}
+
+void eeprom_busy_wait(void)
+{
+    busy = 0;
+}
+
+static void make(void)
+{
+    chip_storage = &storage;
+    chip_make(FLASH_INPLACE, SECTOR, SECTORS, 1);
+}
+
+/* Cells wear out. */
+TEST(a_write_that_did_nothing_is_a_failure)
+{
+    idem_claim claim;
+    idem_reply reply;
+
+    make();
+    is(chip_open(), IDEM_OK);
+    is(chip_work(), CHIP_COMMANDS);
+    is(chip_begin(&claim, &reply, CHIP_COMMANDS), IDEM_EXECUTE);
+    chip_protected = 1;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_E_STORAGE);
+    chip_protected = 0;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_OK);
+    chip_audit(CHIP_COMMANDS + 1);
+}
