@@ -206,10 +206,16 @@ static int open_dynamodb(fleet *f)
             break;
         poll(NULL, 0, i ? 100 : 0);
     }
-    // Whoever makes it switches its TTL on; if he may not, it grows.
+    // Whoever makes it switches its TTL on; if he may not, it grows, and the
+    // refusal has closed the connection.
     if (result == IDEM_OK && is_made)
         fleet_dynamodb_ask(f, "UpdateTimeToLive", "'TimeToLiveSpecification':"
                            "{'AttributeName':'ex','Enabled':true}}");
+    if (result == IDEM_OK && !f->connection) {
+        result = fleet_dynamodb_connect(f);
+        if (result == IDEM_OK)
+            result = take_mark(f);
+    }
     return result == IDEM_MORE ? IDEM_E_STORAGE : result;
 }
 

@@ -14,28 +14,31 @@ enum { THROTTLED = 100 };           /* a meaning */
 
 /* -------------------------------------------------------------- credentials */
 
-static struct credential {
-    const char *in_file, *variable;
-    char     value[2000];
-} credentials[] = { { "aws_access_key_id", "AWS_ACCESS_KEY_ID", "" },
-                    { "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "" },
-                    { "aws_session_token", "AWS_SESSION_TOKEN", "" } };
 enum { KEY, SECRET, SESSION, CREDENTIALS };
+static const char *const in_file[] = { "aws_access_key_id",
+    "aws_secret_access_key", "aws_session_token" };
+static const char *const variables[] = { "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN" };
 
-static void set(struct credential *c, const char *value)
+/* Each thread opens its own fleet, so they are nobody else's. */
+typedef struct credentials {
+    char     value[CREDENTIALS][2000];
+} credentials;
+
+static void set(credentials *c, int which, const char *value)
 {
-    snprintf(c->value, sizeof c->value, "%s", value ? value : "");
+    snprintf(c->value[which], sizeof c->value[which], "%s", value ? value : "");
 }
 
 /* Takes a line of the file, "name = value". */
-static void take_line(const char *name, const char *value)
+static void take_line(credentials *c, const char *name, const char *value)
 {
     for (int i = 0; i < CREDENTIALS; i++)
-        if (!strcmp(name, credentials[i].in_file))
-            set(&credentials[i], value);
+        if (!strcmp(name, in_file[i]))
+            set(c, i, value);
 }
 
-static int read_file(const char *path)
+static int read_file(credentials *c, const char *path)
 {
     const char *profile = getenv("AWS_PROFILE");
     char line[2200], part[100] = "", name[100], value[2000];
@@ -47,25 +50,24 @@ static int read_file(const char *path)
         if (sscanf(line, " [%99[^]]]", part) != 1 &&
             !strcmp(part, profile ? profile : "default") &&
             sscanf(line, " %99[a-z_] = %1999s", name, value) == 2)
-            take_line(name, value);
+            take_line(c, name, value);
     fclose(file);
     return 1;
 }
 
 /* Reads them as they are now; returns whether there are any. */
-static int read_credentials(void)
+static int read_credentials(credentials *c)
 {
     const char *path = getenv("AWS_SHARED_CREDENTIALS_FILE");
 
     for (int i = 0; i < CREDENTIALS; i++)
-        set(&credentials[i], path ? "" : getenv(credentials[i].variable));
-    return (!path || read_file(path)) && *credentials[KEY].value &&
-           *credentials[SECRET].value;
+        set(c, i, path ? "" : getenv(variables[i]));
+    return (!path || read_file(c, path)) && *c->value[KEY] && *c->value[SECRET];
 }
 
 /* --------------------------------------------------------------- connection */
 
-static void set_options(const fleet *f, connection *c)
+static void set_options(const fleet *f, connection *c, const credentials *k)
 {
     const char *where = f->url + strlen(fleet_dynamodb.schemes[0]);
     int stand_in = strchr(where, ':') != NULL;
@@ -75,29 +77,29 @@ static void set_options(const fleet *f, connection *c)
     curl_easy_setopt(c->curl, CURLOPT_URL, c->body);
     sprintf(c->body, "aws:amz:%s:dynamodb", stand_in ? "us-east-1" : where);
     curl_easy_setopt(c->curl, CURLOPT_AWS_SIGV4, c->body);
-    curl_easy_setopt(c->curl, CURLOPT_USERNAME, credentials[KEY].value);
-    curl_easy_setopt(c->curl, CURLOPT_PASSWORD, credentials[SECRET].value);
+    curl_easy_setopt(c->curl, CURLOPT_USERNAME, k->value[KEY]);
+    curl_easy_setopt(c->curl, CURLOPT_PASSWORD, k->value[SECRET]);
     curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)f->timeout_ms);
     curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
-    if (*credentials[SESSION].value)
+    if (*k->value[SESSION])
         snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
-                 credentials[SESSION].value);
+                 k->value[SESSION]);
 }
 
 int fleet_dynamodb_connect(fleet *f)
 {
     connection *c = (connection *)calloc(1, sizeof *c);
+    credentials k;
 
     f->connection = c;
     if (c)
         c->curl = curl_easy_init();
     if (!c || !c->curl)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for curl");
-    if (!read_credentials())
+    if (!read_credentials(&k))
         return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials");
-    set_options(f, c);
-    memset(credentials[SECRET].value, 0, sizeof credentials[SECRET].value);
+    set_options(f, c, &k);
     return IDEM_OK;
 }
 
@@ -173,7 +175,7 @@ int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format, ...)
     int start = sprintf(c->body, "{'TableName':'%s',", f->name), len, result;
     int wait = FLEET_WAIT_MS;
     int64_t end = fleet_ms() + f->timeout_ms;
-    const char *type = "", *why = "";
+    const char *type, *why;
     va_list arguments;
     long status;
 
@@ -188,6 +190,7 @@ int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format, ...)
         *at = '"';
     do {
         status = post(c, target);
+        type = why = "";
         if (status == 200 && json_is_object(c->answer) && *c->now)
             return IDEM_OK;
         json_unpack(c->answer, "{s?s, s?s}", "__type", &type, "message", &why);

@@ -12,21 +12,31 @@
 
 /* ------------------------------------------------------------------ sending */
 
-/* Waits for the answer to what was sent, but not for ever; NULL if it failed.
-   libpq's own waiting would not end where a server falls silent. */
+/* Waits until more can be sent or was received, but not for ever: libpq's own
+   waiting would not end where a server falls silent.  False if it failed. */
+static int wait_for(const fleet *f, PGconn *sql, short events)
+{
+    struct pollfd ready = { .fd = PQsocket(sql), .events = events };
+    int n = poll(&ready, 1, f->timeout_ms);
+
+    return n && (n > 0 || errno == EINTR) && PQconsumeInput(sql);
+}
+
+/* Sends the rest, and waits for the answer; NULL if it failed. */
 static PGresult *await(const fleet *f, PGconn *sql)
 {
-    struct pollfd readable = { .fd = PQsocket(sql), .events = POLLIN };
     PGresult *result = NULL, *next;
+    int left;
 
+    while ((left = PQflush(sql)) != 0)
+        if (left < 0 || !wait_for(f, sql, POLLIN | POLLOUT))
+            return NULL;
     do {
-        while (PQisBusy(sql)) {
-            int n = poll(&readable, 1, f->timeout_ms);
-            if (!n || (n < 0 && errno != EINTR) || !PQconsumeInput(sql)) {
+        while (PQisBusy(sql))
+            if (!wait_for(f, sql, POLLIN)) {
                 PQclear(result);
                 return NULL;
             }
-        }
         next = PQgetResult(sql);
         if (next)
             PQclear(result);
@@ -214,6 +224,25 @@ static int take_table(fleet *f)
     return result;
 }
 
+/* False if the URL is none, or if a / or @ in its password was not written as
+   %2F or %40, so that a part of that is taken for a port or a host: what libpq
+   says of those shows it. */
+static int is_url(const char *url)
+{
+    PQconninfoOption *all = PQconninfoParse(url, NULL), *o;
+    int good = all != NULL;
+
+    for (o = all; o && o->keyword; o++)
+        if (o->val && *o->val &&
+            (!strcmp(o->keyword, "host")    // a path may have one, or begin so
+                 ? *o->val != '/' && strchr(o->val + 1, '@')
+                 : !strcmp(o->keyword, "port") &&
+                       o->val[strspn(o->val, "0123456789,")]))
+            good = 0;
+    PQconninfoFree(all);
+    return good;
+}
+
 int fleet_postgres_open(fleet *f)
 {
     // In a list of hosts, the one that takes writes.
@@ -226,8 +255,10 @@ int fleet_postgres_open(fleet *f)
     f->connection = c;
     if (!c)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for a connection");
+    if (!is_url(f->url))
+        return fleet_fail(f, IDEM_E_ARG, "no URL of PostgreSQL");
     c->sql = PQconnectdbParams(keys, values, 1);
-    if (PQstatus(c->sql) != CONNECTION_OK)
+    if (PQstatus(c->sql) != CONNECTION_OK || PQsetnonblocking(c->sql, 1))
         return fleet_fail(f, IDEM_E_STORAGE, "PostgreSQL: %s",
                           PQerrorMessage(c->sql));
     result = set_up(f);

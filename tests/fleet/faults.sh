@@ -2,7 +2,8 @@
 # Bad luck: a store that is down, goes away or falls silent, that has another's
 # data, was emptied, or is full.
 
-build fleet/faults $here/scenarios.c $STORES $LIBS
+build fleet/faults -fsanitize=address,undefined \
+    -fno-sanitize-recover=all $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
@@ -38,6 +39,8 @@ help_away() {
     3silent) signal_all STOP; wake_after 6 ;;   # its timeout is 5 s
     esac
 }
+
+help_largest() { how=silent; help_away "$1"; }
 
 # It answers after 3.5 s: half of a lease of 2 s is gone then.
 help_late() { signal_all STOP; wake_after 3.5; }
@@ -108,7 +111,7 @@ help_replica() {
 
 # What stands before the service does next (proxy.py)
 help_refused() {
-    set -- $1 403 429 503 text undated pass
+    set -- $1 403 429 503 mixed text undated pass
     shift "$1"
     echo "$1" >"$work/mode"
 }
@@ -163,6 +166,7 @@ for store in redis postgres dynamodb; do
     for how in killed silent; do
         faults away "$url#away_$how" "$store, $how in the middle"
     done
+    faults largest "$url#largest" "$store, largest key and response, silent"
     faults repeated "$url#repeated" "$store, calls repeated"
     faults another_secret "$url#secret" "$store, another secret"
 done
@@ -294,10 +298,16 @@ faults throttled "$proxy_url#throttled" "DynamoDB throttles"
 echo deny CreateTable >"$work/mode"
 faults no_right "$proxy_url#no_right" "DynamoDB, no table, no right to make one"
 faults works "$proxy_url#refused" "DynamoDB, a table, no right to make one"
+store=dynamodb
+dynamodb DeleteTable '{"TableName":"emptied"}' >/dev/null
+echo deny UpdateTimeToLive >"$work/mode"
+faults emptied "$proxy_url#emptied" "DynamoDB, emptied, no right to its TTL"
 echo only fleet >"$work/mode"
 write_credentials fleet
 AWS_SHARED_CREDENTIALS_FILE=$work/credentials
 export AWS_SHARED_CREDENTIALS_FILE
 faults expired "$proxy_url#expired" "DynamoDB, credentials that expire"
+echo pass >"$work/mode"
+faults threads "$proxy_url#expired" "DynamoDB, opened by many threads"
 unset AWS_SHARED_CREDENTIALS_FILE
 signal=TERM; end $proxy

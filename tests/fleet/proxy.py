@@ -8,6 +8,7 @@ what the file MODE says at the moment:
     text                answers 200, and a body that is no JSON
     undated             hands on, and leaves the Date away
     throttle            refuses every second request
+    mixed               so, and answers others with 502 and no DynamoDB's body
     deny OPERATION      has no right to that one
     only KEY            wants that access key id; all others have expired
 """
@@ -50,8 +51,10 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             self.answer(int(mode), b"<html>no</html>", self.date_time_string())
         elif mode == "text":
             self.answer(200, b"<html>welcome</html>", self.date_time_string())
-        elif mode == "throttle" and next(count) % 2 == 0:
+        elif mode in ("throttle", "mixed") and next(count) % 2 == 0:
             self.refuse("ThrottlingException")
+        elif mode == "mixed":
+            self.answer(502, b"<html>no</html>", self.date_time_string())
         elif mode == "deny" and self.headers["X-Amz-Target"].endswith(rest[0]):
             self.refuse("AccessDeniedException")
         elif mode == "only" and f"Credential={rest[0]}/" not in \

@@ -17,6 +17,9 @@
 #define _DEFAULT_SOURCE
 #include "script.h"
 
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
 static subject s;
 
 /* ---------------------------------------------------------------- promises */
@@ -278,7 +281,8 @@ static void arguments(void)
         "redis://host:0", "redis://host:70000", "redis://host:6379x",
         "redis://host/db", "redis://a:%4@host", "redis://a:%zz@host",
         "redis://a:%00@host", "redis://host#", "redis://host#Upper",
-        "postgres:///x#a'b",
+        "postgres:///x#a'b", "postgres://a:b@[::1/c", "postgres://a:b%zz@c",
+        "postgres://a:b/c@host/d", "postgres://a:b@c@host/d",
         "redis://host#0123456789012345678901234567890123456789x" };
     idem_config quota = config, endless = config, no_keys = config;
     idem_config hasty = config;
@@ -294,6 +298,82 @@ static void arguments(void)
     is_refused("rediss://host", &config, "TLS");
     no_keys.key_max = 0;
     is_refused(place, &no_keys, "key_max");
+}
+
+enum { OPENERS = 4, OPENINGS = 50 };
+
+static void *open_often(void *failed)
+{
+    for (int i = 0; i < OPENINGS; i++) {
+        fleet f;
+        if (fleet_open(&f, place, &config) != IDEM_OK)
+            __atomic_add_fetch((int *)failed, 1, __ATOMIC_SEQ_CST);
+        fleet_close(&f);
+    }
+    return NULL;
+}
+
+/* A fleet belongs to one thread, but a program may have many. */
+static void threads(void)
+{
+    pthread_t thread[OPENERS];
+    int failed = 0;
+
+    for (int i = 0; i < OPENERS; i++)
+        CHECK(!pthread_create(&thread[i], NULL, open_often, &failed));
+    for (int i = 0; i < OPENERS; i++)
+        pthread_join(thread[i], NULL);
+    CHECK(!failed);
+}
+
+enum { KEY_MOST = 255, RESPONSE_MOST = UINT16_MAX, SMALL_BUFFER = 8192 };
+
+/* Sockets as those of a network, which take no more than a part of a large
+   request while nobody reads. */
+int socket(int domain, int type, int protocol)
+{
+    int size = SMALL_BUFFER;
+    int fd = (int)syscall(SYS_socket, domain, type, protocol);
+
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    return fd;
+}
+
+/* The longest key and response, of all bytes; and the store falls silent when
+   it is to take such a response. */
+static void largest(void)
+{
+    static uint8_t key[KEY_MOST], response[RESPONSE_MOST], got[RESPONSE_MOST];
+    idem_request request = { .scope = key, .scope_len = 100, .key = key + 100,
+                             .key_len = KEY_MOST - 100, .payload = response,
+                             .payload_len = sizeof response, .buffer = got,
+                             .buffer_size = sizeof got };
+    idem_outcome outcome = { .response = response,
+                             .response_len = sizeof response };
+    idem_claim claim;
+    idem_reply reply;
+
+    config.key_max = KEY_MOST;
+    config.response_max = RESPONSE_MOST;
+    for (int i = 0; i < RESPONSE_MOST; i++)
+        response[i] = key[i % KEY_MOST] = (uint8_t)(i % KEY_MOST);
+    CHECK(fleet_open(&s.f, place, &config) == IDEM_OK);
+    for (int silent = 0; silent < 2; silent++) {
+        key[0] = (uint8_t)('a' + silent);
+        CHECK(fleet_begin(&s.f, &claim, &reply, &request) == IDEM_EXECUTE);
+        if (silent) {
+            do_script();
+            alarm(20);              // it is given up after 5 s
+            CHECK(fleet_complete(&s.f, &claim, &outcome) == IDEM_E_STORAGE);
+            alarm(0);
+            do_script();
+        }
+        CHECK(fleet_complete(&s.f, &claim, &outcome) == IDEM_OK);
+        CHECK(fleet_begin(&s.f, &claim, &reply, &request) == IDEM_REPLAY);
+        CHECK(reply.response_len == sizeof response);
+        CHECK(!memcmp(got, response, sizeof got));
+    }
 }
 
 #define CROWD "{SELECT count(*) FROM dropped}"
@@ -334,7 +414,8 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "C1 B1:replay script B2 C2" },
     // The service refuses, or something in front of it
     { "refused", "open B1 C1 script B2:storage script B2:storage script "
-      "B2:storage script B2:storage script B2:storage script B2 C2 B1:replay" },
+      "B2:storage script B2:storage script B2:storage script B2:storage script "
+      "B2 C2 B1:replay" },
     { "throttled", "open script B1 C1 B2 C2 B1:replay script B1:replay" },
     { "no_right", "open:storage reason=AccessDenied" },
     { "works", "open Bw Cw close open Bw:replay" },
@@ -360,6 +441,10 @@ static void luck(void)
     current = make_trials(1);
     if (!strcmp(running, "arguments"))
         arguments();
+    if (!strcmp(running, "threads"))
+        threads();
+    if (!strcmp(running, "largest"))
+        largest();
     for (size_t i = 0; i < sizeof lucks / sizeof *lucks; i++)
         if (!strcmp(running, lucks[i].name))
             do_line(&s, lucks[i].line);
