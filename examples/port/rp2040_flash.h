@@ -27,6 +27,9 @@
 #include "idem.h"
 
 #include <hardware/flash.h>
+#ifdef XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE
+#include <hardware/structs/qmi.h>
+#endif
 #include <pico/flash.h>
 #include <pico/mutex.h>
 #include <string.h>
@@ -34,8 +37,8 @@
 enum { RP2040_PARK_MS = 1000 };         /* that the other core may take */
 enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 
-/* `first` is where the journal begins, counted from the start of the flash.  A
-   storage that ends beyond the chip or begins inside a sector does not compile,
+/* `first` is where the journal begins, counted from the start of the flash,
+   behind the program.  A storage that ends beyond the chip or begins inside a sector does not compile,
    nor 0 sectors, which is what IDEM_SECTORS answers if there is no solution.
    Granules of one byte: a page may be programmed in parts. */
 #define RP2040_FLASH_STORAGE(first, sectors)                                   \
@@ -76,16 +79,27 @@ static inline void rp2040_flash_alone(void *ctx)
         flash_range_erase(job->at, FLASH_SECTOR_SIZE);
 }
 
+/* An RP2350 that runs from a partition has that at XIP_BASE.  Programs and
+   erases count from the start of the chip, so reads must, too. */
 static inline const uint8_t *rp2040_flash_mapped(void *ctx, uint32_t at)
 {
+#ifdef XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE
+    return (const uint8_t *)(XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE +
+                             (uintptr_t)ctx + at);
+#else
     return (const uint8_t *)(XIP_BASE + (uintptr_t)ctx + at);
+#endif
 }
 
 /* True if the program does not reach into the journal. */
 static inline int rp2040_flash_is_free(void *ctx)
 {
-    return (uintptr_t)rp2040_flash_mapped(ctx, 0) >=
-           (uintptr_t)&__flash_binary_end;
+    uintptr_t end = (uintptr_t)&__flash_binary_end - XIP_BASE;
+
+#ifdef XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE
+    end += (qmi_hw->atrans[0] & 0xFFF) * FLASH_SECTOR_SIZE;
+#endif
+    return (uintptr_t)ctx >= end && (uintptr_t)ctx < PICO_FLASH_SIZE_BYTES;
 }
 
 static inline int rp2040_flash_do(void *ctx, uint32_t at, const uint8_t *page)

@@ -16,7 +16,12 @@
 
    Sector size and granule are those of the partition's flash: its devicetree
    node has erase-block-size and write-block-size.  Drivers do not report each
-   program that fails: so verify is set. */
+   program that fails: so verify is set.
+
+   On an STM32 with ECC a word whose programming a power cut interrupted raises
+   an NMI when it is read, and Zephyr's handler does not return: the device
+   would hang at every start.  Give it one that does (stm32_flash.h has the
+   registers). */
 #ifndef IDEM_ZEPHYR_H
 #define IDEM_ZEPHYR_H
 

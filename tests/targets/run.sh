@@ -342,6 +342,7 @@ part_ports() {
         expect "STM32$family" compile_stm32 -DSTAND_IN_$family
     done
     expect "the other ports" compile_port ports
+    expect "RP2350" compile_port ports -DSTAND_IN_RP2350
     for bits in 32 64; do
         expect "ticks of $bits bits" compile_port ports -DSTAND_IN_HZ=100 \
             -DSTAND_IN_WIDTH=TICK_TYPE_WIDTH_${bits}_BITS

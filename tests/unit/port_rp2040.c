@@ -6,6 +6,12 @@
 
 static uintptr_t xip;               // where the flash is mapped
 #define XIP_BASE              xip
+#ifdef STAND_IN_RP2350
+enum { PARTITION = 4096 };          // which the program runs from
+#define XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE (xip - PARTITION)
+#else
+enum { PARTITION = 0 };
+#endif
 #define PICO_FLASH_SIZE_BYTES (12 * 4096)
 
 #include "chip.h"
@@ -18,6 +24,10 @@ enum { SECTORS = 8, PROGRAM = 4 * 4096 };
 
 static const idem_storage storage = RP2040_FLASH_STORAGE(PROGRAM, SECTORS);
 static int parked, other_answers;
+#ifdef STAND_IN_RP2350
+static qmi_hw_t registers = { { PARTITION / 4096 } };
+qmi_hw_t *const qmi_hw = &registers;
+#endif
 
 static void chip_power(void)
 {
@@ -75,7 +85,7 @@ static void make(void)
 {
     other_answers = 1;
     chip_make(FLASH_NOR, 4096, SECTORS, 1);
-    xip = (uintptr_t)medium.bytes - PROGRAM;
+    xip = (uintptr_t)medium.bytes - PROGRAM + PARTITION;
     binary_end = (char *)medium.bytes;
     chip_storage = &storage;
 }

@@ -10,6 +10,9 @@
 #ifndef XIP_BASE
 #define XIP_BASE              0x10000000u
 #define PICO_FLASH_SIZE_BYTES (2 * 1024 * 1024)
+#ifdef STAND_IN_RP2350
+#define XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE 0x1c000000u
+#endif
 #endif
 #define FLASH_PAGE_SIZE   (1u << 8)
 #define FLASH_SECTOR_SIZE (1u << 12)
