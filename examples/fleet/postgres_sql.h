@@ -62,9 +62,11 @@ static const char *const statements[STATEMENTS] = {
     "LEFT JOIN %1$s f ON f.slot = 0 AND f.id = f_scope || '#' "
     "WHERE m.slot = 0 AND m.id = '' AND m.response = $1::bytea",
 
-    // mark, slot, token
+    // mark, slot, token.  A claim that is all zero is nobody's; mark and floors
+    // have no token.
     [BY_TOKEN] = ROW
     "LEFT JOIN %1$s r ON r.slot = $2::bigint AND r.token = $3::bigint "
+    "  AND r.token > 0 "
     "CROSS JOIN LATERAL (SELECT r.scope AS f_scope) s "
     "LEFT JOIN %1$s f ON f.slot = 0 AND f.id = f_scope || '#' "
     "WHERE m.slot = 0 AND m.id = '' AND m.response = $1::bytea",

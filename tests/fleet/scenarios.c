@@ -135,9 +135,9 @@ static const struct scenario {
       { { FLEETS, 'd', "Ba,lease:refused" } } },
 
     { "", "an outcome is listed until it is delivered",
-      "o:none B1 C1,confirm wait1 B2 C2,confirm wait1 B3 C3,confirm wait1 B4 "
-      "C4 B5 o1 o2 o3 o:none D1 D1 Dz,old:none Dz:none D5:none first o2 D2 "
-      "o3 D3 first o:none B1:replay "                   // after one delivered
+      "B#1 C#1 o:none B1 C1,confirm wait1 B2 C2,confirm wait1 B3 C3,confirm "
+      "wait1 B4 C4 B5 o1 o2 o3 o:none D1 D1 Dz,old:none Dz:none D5:none first "
+      "o2 D2 o3 D3 first o:none B1:replay "             // after one delivered
       "B6,retention=120000 C6,len=0,confirm first o6 wait120000 first "
       "o:none", { { 0 } } },
 
