@@ -49,7 +49,7 @@ int fleet_begin(fleet *f, idem_claim *claim, idem_reply *reply,
     if (grants(result)) {
         strcpy(f->last_id, c.id);
         f->last_token = c.has.token;
-        f->last_end = c.has.until + c.has.retention;
+        f->last_end = c.has.until - lease + c.has.retention;
         f->last_finished = 0;
         if (fleet_ms() - start > lease / 2) {
             reply->retry_after_ms = rest_of(lease, start);

@@ -98,7 +98,8 @@ typedef struct fleet {
        it is connected again. */
     char     last_id[512];
     idem_token last_token;      /* 0: none */
-    int64_t  last_end;          /* store's ms at which it may go */
+    int64_t  last_end;          /* store's ms at which it may go, if it is
+                                   completed at once */
     int      last_finished;
     int      lost;              /* a loss that the store has not noted yet */
 } fleet;

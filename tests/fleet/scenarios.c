@@ -430,6 +430,11 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "{BEGIN} C1,within,len=3:fenced {ROLLBACK} B2,reserve=4 {BEGIN} "
       "C2,within,len=16:large {ROLLBACK} C2,within=0:refused C2,len=16:large "
       "R2" },
+    // Its retention may end before its lease would have: that is no loss.
+    { "forgotten", "open B#1,lease=3600000 C#1 wait400000 @open @B2 "
+      "{SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity "
+      "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}t "
+      "B3:storage B3 B#1:old" },
     // What is over is dropped by claims; numbers stay old.
     { "dropped", "open B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 " CROWD "8 "
       "wait3900000 close open B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
