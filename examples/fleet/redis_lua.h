@@ -92,13 +92,14 @@
 
 /* Numbers that they return are results of idem.h: 1 EXECUTE, 2 RECOVER,
    3 UNCERTAIN, 4 REPLAY, 5 BUSY, 6 MISMATCH, 7 TOO_OLD, 8 EXHAUSTED; -2
-   E_TOO_LARGE, -4 E_FENCED, -5 E_NOT_FOUND, -9 E_FORMAT. */
+   E_TOO_LARGE, -4 E_FENCED, -5 E_NOT_FOUND, -9 E_FORMAT; 11 MORE: call again,
+   for others wait while a script runs. */
 typedef char scripts_have_these_numbers
     [IDEM_EXECUTE == 1 && IDEM_RECOVER == 2 && IDEM_UNCERTAIN == 3 &&
      IDEM_REPLAY == 4 && IDEM_BUSY == 5 && IDEM_MISMATCH == 6 &&
      IDEM_TOO_OLD == 7 && IDEM_EXHAUSTED == 8 && IDEM_E_TOO_LARGE == -2 &&
-     IDEM_E_FENCED == -4 && IDEM_E_NOT_FOUND == -5 && IDEM_E_FORMAT == -9
-     ? 1 : -1];
+     IDEM_E_FENCED == -4 && IDEM_E_NOT_FOUND == -5 && IDEM_E_FORMAT == -9 &&
+     IDEM_MORE == 11 ? 1 : -1];
 
 static const char *const scripts[FLEET_CALLS] = {
     [FLEET_CLAIM] = HEAD
@@ -169,13 +170,14 @@ static const char *const scripts[FLEET_CALLS] = {
     "local pending = name .. ':pending'\n"
     "local id, r = named(slot, token)\n"
     "local place = r and r.place or 0\n"
-    "while true do\n"
+    "for _ = 1, 2000 do\n"
     "  local next = call('ZRANGE', pending, '(' .. place, '+inf', 'BYSCORE',\n"
     "    'LIMIT', 0, 1)[1]\n"
     "  if not next then return {'-5'} end\n"
     "  id, r = named(next:match('(%d+):(%d+)'))\n"
     "  if r and not over(r) then return answer('0', id, r) end\n"
-    "  call('ZREM', pending, next) end\n",          // it has expired
+    "  call('ZREM', pending, next) end\n"           // it has expired
+    "return {'11'}\n",
 
     [FLEET_DELIVERED] = HELD
     "if not r or over(r) or r.state == '1' then return {'-5'} end\n"

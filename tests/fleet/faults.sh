@@ -101,6 +101,12 @@ help_foreign_key() {
     esac
 }
 
+# Outcomes that have expired, before that which has not
+help_undelivered() {
+    $redis_cli eval "for i = 1, 50000 do
+        redis.call('ZADD', 'undelivered:pending', i, i .. ':' .. i) end" 0
+}
+
 help_replica() {
     case $1 in
     1) $redis_cli replicaof 127.0.0.1 1 ;;
@@ -216,6 +222,7 @@ for how in TRUNCATE 'DELETE FROM' 'DROP TABLE'; do
 done
 faults foreign_key "$redis_url#foreign_key" "Redis, another's records"
 faults made_anew "$redis_url#made_anew" "Redis, made anew"
+faults undelivered "$redis_url#undelivered" "Redis, many undelivered"
 faults full "$redis_url#full" "Redis, maxmemory"
 faults replica "$redis_url#replica" "Redis, a replica for a while"
 

@@ -430,6 +430,8 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "{BEGIN} C1,within,len=3:fenced {ROLLBACK} B2,reserve=4 {BEGIN} "
       "C2,within,len=16:large {ROLLBACK} C2,within=0:refused C2,len=16:large "
       "R2" },
+    // Nobody is kept waiting while all that was never delivered is dropped.
+    { "undelivered", "open B1 C1,confirm script o:storage o1 o:none" },
     // Its retention may end before its lease would have: that is no loss.
     { "forgotten", "open B#1,lease=3600000 C#1 wait400000 @open @B2 "
       "{SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity "
