@@ -19,7 +19,7 @@
    last: so they also grow where a failover lost the last ones.  (`till` is the
    record's `until`, which is a word of Lua.)  floor: numbers whose retention is
    over raise it, the 100 that ended first and the 100 that ended last, for
-   there may be millions. */
+   there may be millions.  One that has not raised it yet is unreleased. */
 #define HEAD                                                                   \
     "local name" FLEET_ARGUMENTS(IN_LUA) " = unpack(ARGV)\n"                   \
     "local call, fleet = redis.call, name .. ':fleet'\n"                       \
@@ -72,6 +72,8 @@
     "  if highest > was then raise(scope, highest) end\n"                      \
     "  call('ZREM', numbers, unpack(first))\n"                                 \
     "  return highest end\n"                                                   \
+    "local function unreleased(scope, n)\n"                                    \
+    "  return call('ZSCORE', name .. ':n:' .. scope, n) end\n"                 \
     "local function past(id)\n"         /* of an epoch that is over */         \
     "  local scope, n = split(id)\n"                                           \
     "  return n and n:sub(1, 8) < floor(scope):sub(1, 8) end\n"                \
@@ -110,7 +112,8 @@ static const char *const scripts[FLEET_CALLS] = {
     "local made, a = 0, tonumber(age)\n"
     "if over(r) then\n"
     "  if a > 0 and (a >= tonumber(retention) or a >= now - since) or\n"
-    "    n and n <= floor(scope) then return {'7'} end\n"
+    "    n and (n <= floor(scope) or unreleased(scope, n)) then\n"
+    "    return {'7'} end\n"
     "elseif r.fingerprint ~= fingerprint then return {'6'}\n"
     "elseif r.state ~= '1' then return answer('4', id, r)\n"
     "elseif past(id) then return {'7'}\n"

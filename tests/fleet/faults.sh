@@ -173,6 +173,7 @@ for store in redis postgres dynamodb; do
         faults away "$url#away_$how" "$store, $how in the middle"
     done
     faults largest "$url#largest" "$store, largest key and response, silent"
+    faults numbers "$url#numbers" "$store, many numbers"
     faults repeated "$url#repeated" "$store, calls repeated"
     faults another_secret "$url#secret" "$store, another secret"
 done

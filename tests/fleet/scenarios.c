@@ -376,6 +376,41 @@ static void largest(void)
     }
 }
 
+static int begin_number(uint32_t number, idem_claim *claim)
+{
+    idem_request request = { .sequence = number, .retention_ms = KEPT };
+    idem_reply reply;
+
+    return fleet_begin(&s.f, claim, &reply, &request);
+}
+
+static void do_numbers(uint32_t first, uint32_t last)
+{
+    idem_outcome outcome = { .code = 7 };
+    idem_claim claim;
+
+    for (uint32_t n = first; n <= last; n++) {
+        CHECK(begin_number(n, &claim) == IDEM_EXECUTE);
+        CHECK(fleet_complete(&s.f, &claim, &outcome) == IDEM_OK);
+    }
+}
+
+/* So many are over at once that not all of them raise the floor; the highest
+   ended neither first nor last. */
+static void numbers(void)
+{
+    idem_claim claim;
+
+    CHECK(subject_open(&s, place, &config) == IDEM_OK);
+    do_numbers(1, 110);
+    do_numbers(1001, 1020);
+    do_numbers(111, 220);
+    subject_wait(&s, 2 * KEPT);
+    CHECK(begin_number(1010, &claim) == IDEM_TOO_OLD);
+    CHECK(begin_number(110, &claim) == IDEM_TOO_OLD);
+    do_numbers(1021, 1021);
+}
+
 #define CROWD "{SELECT count(*) FROM dropped}"
 
 static const struct luck { const char *name, *line; } lucks[] = {
@@ -452,6 +487,8 @@ static void luck(void)
         threads();
     if (!strcmp(running, "largest"))
         largest();
+    if (!strcmp(running, "numbers"))
+        numbers();
     for (size_t i = 0; i < sizeof lucks / sizeof *lucks; i++)
         if (!strcmp(running, lucks[i].name))
             do_line(&s, lucks[i].line);
