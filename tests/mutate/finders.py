@@ -82,7 +82,8 @@ def end(run):
 
 
 def passes(command, seconds, library):
-    """Runs a test: the seconds that it took, or in words what it found."""
+    """Runs a test up to the first fault that it finds: the seconds that it
+    took, or in words what that is."""
     env = dict(os.environ, IDEM_CALLS="100000", LD_LIBRARY_PATH=library)
     run = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -92,7 +93,10 @@ def passes(command, seconds, library):
     reason = None
     for line in run.stdout:
         found = REASON.match(line.decode(errors="replace"))
-        reason = reason or (found and found.group(1).strip())
+        if found:
+            reason = found.group(1).strip()
+            end(run)
+            break
     _, status, usage = os.wait4(run.pid, 0)
     watch.cancel()
     run.stdout.close()

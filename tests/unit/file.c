@@ -135,6 +135,29 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
     return fcntl(fd, F_GETFD) < 0 ? EBADF : 0;
 }
 
+static unsigned mounted;        // over every path: a device of that number more
+
+static int kernel_stat(const char *path, struct stat *it)
+{
+    int failed = strike(STAT) == FAIL || stat(path, it) < 0;
+
+    it->st_dev += mounted;
+    return -failed;
+}
+
+#ifdef STATX_INO
+/* No times are asked for: after that a sync would wait for them. */
+static int kernel_statx(int fd, const char *path, int flags, unsigned mask,
+                        struct statx *it)
+{
+    int failed = strike(STAT) == FAIL || statx(fd, path, flags, mask, it) < 0;
+
+    is(mask, STATX_INO | STATX_SIZE | STATX_TYPE);
+    it->stx_dev_major += path[0] ? mounted : 0;
+    return -failed;
+}
+#endif
+
 // No macro is expanded in itself: in each the system's function is called.
 #define open(path, ...) kernel_open(path, __VA_ARGS__, 0)
 #define close(fd) kernel_close(fd)
@@ -145,10 +168,9 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
 #define posix_fadvise(fd, at, len, advice) kernel_fadvise(fd, at, len, advice)
 #define UNLESS_FAILING(call, value) (strike(call) == FAIL ? -1 : (value))
 #define flock(fd, how) UNLESS_FAILING(LOCK, flock(fd, how))
-#define stat(path, it) UNLESS_FAILING(STAT, stat(path, it))
+#define stat(path, it) kernel_stat(path, it)
 #define fstat(fd, it) UNLESS_FAILING(STAT, fstat(fd, it))
-#define statx(fd, path, flags, mask, it)                                       \
-    UNLESS_FAILING(STAT, statx(fd, path, flags, mask, it))
+#define statx(fd, path, flags, mask, it) kernel_statx(fd, path, flags, mask, it)
 #define readlink(path, to, size)                                               \
     UNLESS_FAILING(LINK, readlink(path, to, size))
 #define ftruncate(fd, size) UNLESS_FAILING(TRUNCATE, ftruncate(fd, size))
@@ -238,6 +260,7 @@ static int setup(void **state)
     memset(&other, 0, sizeof other);
     me = processes;
     dropped = asserted = 0;
+    mounted = 0;
     descriptors_before = descriptors();
     return 0;
 }
@@ -705,6 +728,7 @@ TEST(only_a_regular_file_is_a_journal)
     is(open_file(&file), IDEM_E_FORMAT);
     is(file.fd, -1);
     is(file.error, 0);
+    is(idem_file_open(&file, "/", SECTOR, SECTORS), IDEM_E_FORMAT);
     other_makes_a_pipe();
     history_len = 0;
     is(open_file(&file), IDEM_E_FORMAT);
@@ -866,6 +890,13 @@ TEST(a_file_that_loses_its_name_or_size_fails_the_next_sync)
         opens_as(0);
         is(remove(path), 0);
     }
+}
+
+TEST(a_file_of_the_same_number_on_another_device_is_another)
+{
+    is(open_file(&file), IDEM_OK);
+    mounted = 1;
+    is(file.storage.sync(&file), ESTALE);
 }
 
 /* It had its name when it was opened: between that and the lock it lost it. */
