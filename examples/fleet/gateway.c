@@ -159,8 +159,7 @@ static void run(gateway *g)
     mosquitto_subscribe_v5_callback_set(m, on_subscribe);
     mosquitto_disconnect_v5_callback_set(m, on_disconnect);
     mosquitto_message_v5_callback_set(m, on_message);
-    result = mosquitto_connect_bind_v5(m, broker->host, broker->port, 30, NULL,
-                                       NULL);
+    result = connection_first(broker, m, 0);
     while (!stop) {
         connection_report(broker, result);
         if (result != MOSQ_ERR_SUCCESS) {

@@ -69,19 +69,6 @@ static struct mosquitto *new_client(pumpd *d)
     return m;
 }
 
-static int connect_first(struct mosquitto *m, const pumpd *d)
-{
-    mosquitto_property *properties = NULL;
-    int result;
-
-    mosquitto_property_add_int32(&properties,
-                                 MQTT_PROP_SESSION_EXPIRY_INTERVAL, SESSION_S);
-    result = mosquitto_connect_bind_v5(m, d->broker.host, d->broker.port, 30,
-                                       NULL, properties);
-    mosquitto_property_free_all(&properties);
-    return result;
-}
-
 /* After the connection broke.  With QoS 2 libmosquitto keeps over that what it
    has in hand, also what the broker knows nothing of any more; when that is as
    much as it takes at once, it calls whatever comes a protocol error, for ever.
@@ -93,7 +80,7 @@ static int connect_again(struct mosquitto **m, pumpd *d, int result)
         return mosquitto_reconnect(*m);
     mosquitto_destroy(*m);
     *m = new_client(d);
-    return connect_first(*m, d);
+    return connection_first(&d->broker, *m, SESSION_S);
 }
 
 void pumpd_run(pumpd *d)
@@ -103,7 +90,7 @@ void pumpd_run(pumpd *d)
 
     mosquitto_lib_init();
     m = new_client(d);
-    result = connect_first(m, d);
+    result = connection_first(&d->broker, m, SESSION_S);
     while (!*d->stop) {
         connection_report(&d->broker, result);
         if (result != MOSQ_ERR_SUCCESS)

@@ -23,6 +23,10 @@ typedef struct connection {
     long long accepted_ms;      // when the last one was; 0: not yet
 } connection;
 
+// No command is longer, nor an answer: the broker is to drop what is.  What does
+// not fit into memory would come again at each connection, and nothing else.
+enum { PACKET_MAX = 131072 };
+
 // That many short connections in a row are hardly the network's fault.
 enum { SHORT_MS = 1000, SHORT_LIVES = 20 };
 
@@ -102,6 +106,26 @@ static inline long long connection_ms(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
 #endif
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Connects for the first time.  The broker keeps what comes while we are away
+   for session_s. */
+static inline int connection_first(const connection *c, struct mosquitto *m,
+                                   uint32_t session_s)
+{
+    mosquitto_property *properties = NULL;
+    int result;
+
+    mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE,
+                                 PACKET_MAX);
+    if (session_s)
+        mosquitto_property_add_int32(&properties,
+                                     MQTT_PROP_SESSION_EXPIRY_INTERVAL,
+                                     session_s);
+    result = mosquitto_connect_bind_v5(m, c->host, c->port, 30, NULL,
+                                       properties);
+    mosquitto_property_free_all(&properties);
+    return result;
 }
 
 /* For the callback of a connection: returns whether the broker took it. */

@@ -66,12 +66,17 @@ static void read_property(char *dst, size_t size, const char *name,
     free(value);
 }
 
+static long long elapsed_ms(const sender *s)
+{
+    return connection_ms() - s->first_ms;
+}
+
 /* After an answer, as a result of idem.h has it, or silence */
 static void decide(sender *s, int answer, uint32_t retry_after_ms)
 {
     idem_patience patience = { 0 };
     idem_sent sent = { 0 };
-    long long elapsed = connection_ms() - s->first_ms;
+    long long elapsed = elapsed_ms(s);
     uint32_t delay;
 
     patience.base_ms = s->retry_ms;
@@ -171,7 +176,18 @@ static void ask(sender *s)
     s->due = connection_ms() + s->retry_ms;
 }
 
-/* Sends a command until there is an answer, or it is too late for one. */
+/* Asks once more, or decides after silence.  It may be too late to ask, though
+   it was not when that was decided: a machine may sleep in between. */
+static void act(sender *s)
+{
+    if (s->listening || !s->ready || elapsed_ms(s) > 1000LL * s->deadline_s)
+        decide(s, IDEM_SILENCE, 0);
+    else
+        ask(s);
+}
+
+/* Sends a command until there is an answer, or it is too late for one: then
+   libmosquitto has no more turn, which may send again what is in hand. */
 static void run(sender *s, const char *key, const char *ml)
 {
     if (!*key || strlen(key) > UINT16_MAX)
@@ -189,13 +205,9 @@ static void run(sender *s, const char *key, const char *ml)
             connection_wait(&s->broker);
             s->result = mosquitto_reconnect(s->m);
         }
-        if (connection_ms() >= s->due) {
-            if (s->listening || !s->ready)
-                decide(s, IDEM_SILENCE, 0);
-            else
-                ask(s);
-        }
-        if (s->result == MOSQ_ERR_SUCCESS)
+        if (connection_ms() >= s->due)
+            act(s);
+        if (s->verdict == IDEM_RESEND && s->result == MOSQ_ERR_SUCCESS)
             s->result = mosquitto_loop(s->m, 20, 1);
     }
     if (s->verdict == IDEM_GIVE_UP)
@@ -244,8 +256,7 @@ static void start(sender *s)
     mosquitto_disconnect_v5_callback_set(s->m, on_disconnect);
     mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
     mosquitto_message_v5_callback_set(s->m, on_message);
-    s->result = mosquitto_connect_bind_v5(s->m, s->broker.host, s->broker.port,
-                                          30, NULL, NULL);
+    s->result = connection_first(&s->broker, s->m, 0);
 }
 
 /* Takes the options, and returns what follows them. */

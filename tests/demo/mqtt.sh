@@ -283,10 +283,22 @@ hostile() {
     stop_daemon
     start_daemon "$broker_port" 1
     is "$(ask o 7)" "o 7 0x00 poured 7 ml"
+    too_long
     is "$(grep -c 'pump/mallory/command 72' "$name/log")" 0
     signal=TERM
     end $listener
     children=
+}
+
+# Longer than any command: the broker drops it.  One that does not fit into the
+# daemon's memory would come again at each of its connections.
+too_long() {
+    head -c 200000 /dev/zero | tr '\0' 9 >"$name/long"
+    mosquitto_pub -V 5 -p "$broker_port" -q 1 -t pump/mallory/command \
+        -f "$name/long" -D publish correlation-data long || fail "mosquitto_pub"
+    is "$(ask y 8)" "y 8 0x00 poured 8 ml"
+    wait_for grep -q 'pump/panel/answer poured 8 ml' "$name/heard"
+    is "$(grep -c 'pump/mallory/answer not 1' "$name/heard")" 0
 }
 
 # One sender's quota is its own; a key may be as long as MQTT lets it.
