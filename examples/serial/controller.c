@@ -196,6 +196,14 @@ static void open_commands(uint32_t now)
     }
 }
 
+/* Too late for another time, though it was not when that was decided: a machine
+   may sleep in between. */
+static int is_late(const pending *p, uint32_t now)
+{
+    return p->times > 0 && c.patience_s > 0 &&
+           now - p->first_ms > c.patience_s * 1000;
+}
+
 /* Does what is due; returns for how long there is nothing to do. */
 static int act(uint32_t now)
 {
@@ -206,7 +214,7 @@ static int act(uint32_t now)
     for (i = c.open_count; i-- > 0;) {
         if ((int32_t)(now - c.open[i].due) < 0)
             continue;
-        if (c.open[i].listening)
+        if (c.open[i].listening || is_late(&c.open[i], now))
             (void)decide(&c.open[i], IDEM_SILENCE, 0, now);
         else
             send_command(&c.open[i], now);

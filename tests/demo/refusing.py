@@ -1,15 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""refusing.py [all | once]: an MQTT 5 broker that takes every client and
+"""refusing.py [all | once | busy]: an MQTT 5 broker that takes every client and
 refuses every subscription (0x87); or every client, a line for each; or takes
 the first alone, until that publishes, and listens for a while to what the next
-one publishes without a subscription: prints "nothing" if that is nothing.
+one publishes without a subscription: prints "nothing" if that is nothing; or
+takes all, and answers each command that it is to wait, a line for each.
 Prints its port first."""
 import socketserver
 import sys
 
 
 MODE = "".join(sys.argv[1:])
+
+
+def text(words):
+    return len(words).to_bytes(2, "big") + words
+
+
+def busy(body):
+    """The PUBACK of a command with QoS 1, and an answer: in 10 s"""
+    end = 2 + int.from_bytes(body[:2], "big")
+    properties = body[end + 3:end + 3 + body[end + 2]] + b"".join(
+        b"\x26" + text(name) + text(value) for name, value in
+        ((b"reason", b"0x97"), (b"retry-after-ms", b"10000")))
+    answer = (text(body[2:end].replace(b"command", b"answer")) +
+              bytes([len(properties)]) + properties)
+    return (b"\x40\x02" + body[end:end + 2] +
+            b"\x30" + bytes([len(answer)]) + answer)
 
 
 class Client(socketserver.StreamRequestHandler):
@@ -47,12 +64,16 @@ class Client(socketserver.StreamRequestHandler):
                 else:
                     self.wfile.write(b"\x90\x04" + body[:2] + b"\x00\x00")
             elif kind == 8:
-                self.wfile.write(b"\x90\x04" + body[:2] + b"\x00\x87")
+                self.wfile.write(b"\x90\x04" + body[:2] + b"\x00" +
+                                 (b"\x00" if MODE == "busy" else b"\x87"))
             elif kind == 3 and MODE == "once":              # PUBLISH
                 if Client.served:
                     print("published", flush=True)
                 Client.served = True
                 return
+            elif kind == 3 and MODE == "busy":
+                self.wfile.write(busy(body))
+                print("published", flush=True)
             elif kind == 12:                                # PINGREQ
                 self.wfile.write(b"\xd0\x00")
 
