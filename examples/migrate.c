@@ -165,6 +165,8 @@ int main(int argc, char **argv)
     }
     if (access(argv[1], F_OK) != 0)     // opening it would make it
         return !secret_wrong(argv[1], strerror(errno));
+    if (!secret_has_journal(argv[1]))
+        return !secret_wrong(argv[1], "empty: it was a journal, restore it");
     if (!secret_path(beside, argv[1], ".secret") ||
         !secret_read(secret, argc == 6 ? argv[5] : beside) ||
         !open_journal(&from, argv[1], argv[2], secret) ||

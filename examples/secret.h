@@ -4,8 +4,9 @@
    it into a program of your own.
 
    The journal's file is made first, and locked; its secret after that, under
-   the lock.  So a secret without a journal, and a journal that has records but
-   no secret, mean that one of the two was lost: neither is made again. */
+   the lock.  So a secret whose journal is not there, or is empty, and a journal
+   that has records but no secret, mean that one of the two was lost: neither is
+   made again. */
 #ifndef SECRET_H
 #define SECRET_H
 
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SECRET_SIZE = 16, SECRET_PATH = 512 };
@@ -128,6 +130,15 @@ static inline int secret_open(uint8_t *secret, const char *path,
 }
 
 #ifdef IDEM_FILE_STORAGE
+/* True if a journal's file is there, and has any bytes: a crash may leave it
+   empty, and then it would be taken for a new one. */
+static inline int secret_has_journal(const char *path)
+{
+    struct stat is;
+
+    return stat(path, &is) == 0 && is.st_size > 0;
+}
+
 /* Opens a journal's file as idem_file_open does, and its secret: then open the
    table.  Says why if it does not return IDEM_OK. */
 static inline int secret_open_file(idem_config *config, idem_file *file,
@@ -139,11 +150,12 @@ static inline int secret_open_file(idem_config *config, idem_file *file,
 
     if (!secret_path(secret, path, ".secret"))
         return IDEM_E_ARG;
-    // In this order: where there is a secret, there was a journal before.
-    if (access(secret, F_OK) == 0 && access(path, F_OK) != 0) {
-        secret_wrong(path, "the secret is there, the journal is not: restore "
-                           "it; without it all commands are new again, if you "
-                           "want that remove the secret too");
+    // In this order: where there is a secret, there was a journal before, and
+    // it had all its bytes.
+    if (access(secret, F_OK) == 0 && !secret_has_journal(path)) {
+        secret_wrong(path, "the secret is there, the journal is not, or is "
+                           "empty: restore it; without it all commands are new "
+                           "again, if you want that remove the secret too");
         return IDEM_E_STORAGE;
     }
     result = idem_file_open(file, path, sector_size, sector_count);

@@ -89,6 +89,8 @@ migrate 0 "1 keys copied" journal spare 64,32,32,0,4096
 migrate 0 "1 keys copied" spare new5 200,32,64,8,8192
 migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
+: >empty
+migrate 1 "empty: it was a journal" empty new2 200,32,64,8,8192
 migrate 1 "no geometry, see" journal new2 200,32
 for geometry in 64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
     64,32,32,0,4096,-5 64,32,32,0,4096,32768 64,-1,32,0,4096 ''; do
@@ -183,6 +185,8 @@ secrets() {
     refuses a/j "a/j.secret: shorter than 16 bytes"
     mv a/kept a/j.secret
     starts a/j
+    : >a/j                              # as a crash can leave a file
+    refuses a/j "a/j: the secret is there, the journal is not, or is empty"
     rm a/j
     refuses a/j "a/j: the secret is there, the journal is not"
     [ ! -e a/j ] || fail "a journal was made for the secret of another"
@@ -258,6 +262,24 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     wait $pid || :
     [ "$(grep -c 'refuses: Not authorized' printed)" = 1 ] &&
         [ "$(wc -l <printed)" -le 4 ] || fail "not said once"
+    passed=$((passed + 1))
+    kill $broker
+    # A machine that sleeps while it waits to ask again: it is too late then.
+    : >refusing
+    python3 "$tests/demo/refusing.py" busy >refusing 2>refusing.log &
+    broker=$!
+    until [ -s refusing ]; do sleep 0.05; done
+    ahead later 'clock != CLOCK_MONOTONIC && access("slept", F_OK) == 0'
+    LD_PRELOAD="$work/later.so" "$B/pour" --port "$(head -n 1 refusing)" a 5 \
+        >printed 2>&1 &
+    pid=$!
+    until grep -q published refusing; do sleep 0.05; done
+    sleep 0.5                           # the answer comes
+    : >slept
+    status=0
+    wait $pid || status=$?
+    [ $status = 1 ] && grep -q "given up" printed || fail "it was not given up"
+    [ "$(grep -c published refusing)" = 1 ] || fail "asked after the deadline"
     passed=$((passed + 1))
     kill $broker
     broker=
