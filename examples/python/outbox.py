@@ -6,7 +6,8 @@ killed.
 
     outbox.py FILE add INTENTION ML       enters a command
     outbox.py FILE run [--id NAME] [--host H] [--port P]
-                                          sends what is not answered yet
+                                          sends what is not answered yet, in
+                                          the same name (panel) for ever
     outbox.py FILE list                   what became of each: done; refused,
                                           not executed; look or give up: nobody
                                           knows
@@ -78,6 +79,17 @@ class Outbox:
             id INTEGER PRIMARY KEY, intention TEXT UNIQUE NOT NULL,
             key BLOB UNIQUE NOT NULL, payload BLOB NOT NULL, first_s REAL,
             verdict TEXT, reason TEXT, text TEXT)""")
+        self.db.execute("""CREATE TABLE IF NOT EXISTS sender (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL)""")
+
+    def belong(self, name):
+        """Keys are those of one sender for ever: from another one the device
+        would execute them once more."""
+        self.db.execute("""INSERT INTO sender VALUES (1, ?)
+            ON CONFLICT DO NOTHING""", (name,))
+        stored, = self.db.execute("SELECT name FROM sender").fetchone()
+        if stored != name:
+            raise ValueError(f"this outbox is that of {stored}, not {name}")
 
     def add(self, intention, payload):
         """Enters a command; if that intention is there already, nothing.
@@ -99,11 +111,12 @@ class Outbox:
             WHERE verdict IS NULL ORDER BY id""").fetchall()
 
     def start(self, number):
-        """Before it is sent for the first time; returns when that is"""
-        first_s = time.time()
-        self.db.execute("UPDATE command SET first_s = ? WHERE id = ?",
-                        (first_s, number))
-        return first_s
+        """Before it is sent for the first time; returns when that is, or was,
+        if another process came first"""
+        self.db.execute("""UPDATE command SET first_s = ? WHERE id = ?
+            AND first_s IS NULL""", (time.time(), number))
+        return self.db.execute("SELECT first_s FROM command WHERE id = ?",
+                               (number,)).fetchone()[0]
 
     def settle(self, number, verdict, reason, text):
         self.db.execute("""UPDATE command SET verdict = ?, reason = ?, text = ?
@@ -285,6 +298,7 @@ def main():
         for intention, ml in zip(given.words[::2], given.words[1::2]):
             print(intention, box.add(intention, ml.encode()).hex())
     elif given.what == "run":
+        box.belong(given.id)
         link = Link(given.host, given.port, given.id)
         run(box, link, given.answer_ms, base_ms=given.answer_ms,
             cap_ms=4 * given.answer_ms)

@@ -89,6 +89,37 @@ ages() {
     echo "ages: none gets less"
 }
 
+# Two processes with one outbox, which one of them opened before the other sent:
+# the first time stays.  An outbox whose keys may have been sent in one name is
+# not sent in another: they would be new there.
+shared() {
+    is "$(python3 - "$examples/python" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import outbox
+here, there = outbox.Outbox("shared.box"), outbox.Outbox("shared.box")
+here.add("a", b"5")
+number = there.pending()[0][0]
+print(here.start(number) == there.start(number) == here.pending()[0][3])
+END
+    )" True
+    $python "$outbox" shared.box run --id kitchen --port 1 >/dev/null 2>&1 &
+    children=$!
+    wait_for named kitchen
+    signal=KILL
+    end $children
+    children=
+    $python "$outbox" shared.box run --port 1 >other 2>&1 &&
+        fail "it was sent in another name"
+    grep -q "is that of kitchen, not panel" other || fail "$(cat other)"
+    echo "shared: a first time stays, so does the sender's name"
+}
+named() {
+    python3 -c 'import sqlite3, sys
+sys.exit(sqlite3.connect("shared.box").execute(
+    "SELECT name FROM sender").fetchall() != [(sys.argv[1],)])' "$1"
+}
+
 # What was sent and not acknowledged is sent again by the outbox alone, which
 # looks at the deadline, and not by its MQTT library.
 once() {
@@ -207,5 +238,6 @@ cd "$work"
 alike
 answers
 ages
+shared
 once
 if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 240; fi
