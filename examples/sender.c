@@ -189,7 +189,8 @@ static size_t parse(uint8_t *payload, const char *text)
 }
 
 /* The next line, without its end; 0 if there is none.  One that is too long is
-   refused: its rest would be another command. */
+   refused: its rest would be another command; so is one without an end, which
+   may be cut short. */
 static int next_line(char *text, size_t size)
 {
     size_t len;
@@ -197,8 +198,8 @@ static int next_line(char *text, size_t size)
     if (!fgets(text, (int)size, s.commands))
         return 0;
     len = strcspn(text, "\n");
-    if (!text[len] && !feof(s.commands)) {
-        fprintf(stderr, "too long a line: %s\n", text);
+    if (!text[len]) {
+        fprintf(stderr, "too long a line, or without an end: %s\n", text);
         exit(2);
     }
     text[len] = 0;

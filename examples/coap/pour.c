@@ -215,6 +215,8 @@ static int run_lines(void)
     int all = 1;
 
     while (getline(&line, &size, stdin) > 0) {
+        if (!strchr(line, '\n'))
+            die("the last line has no end: it may be cut short");
         key = strtok(line, " \t\r\n");
         ml = key ? strtok(NULL, " \t\r\n") : NULL;
         if (key && (!ml || strtok(NULL, " \t\r\n")))

@@ -136,8 +136,8 @@ static unsigned long next_ml(FILE *commands)
         return 0;
     }
     len = strcspn(text, "\n");
-    if (!text[len] && !feof(commands))
-        die("commands", "too long a line");
+    if (!text[len])             // its rest, or what is left of it, is another
+        die("commands", "too long a line, or without an end");
     text[len] = 0;
     ml = parse("commands", text, 1000);
     if (ml == 0)

@@ -224,6 +224,8 @@ static void run_lines(sender *s)
     size_t size = 0;
 
     while (getline(&line, &size, stdin) > 0) {
+        if (!strchr(line, '\n'))
+            die("the last line has no end: it may be cut short");
         key = strtok(line, " \t\r\n");
         ml = key ? strtok(NULL, " \t\r\n") : NULL;
         if (key && (!ml || strtok(NULL, " \t\r\n")))

@@ -109,6 +109,8 @@ echo "pour 70000" >commands
 prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
 printf 'pour %0200d\n' 5 >commands
 prints 2 "too long a line" "$B/sender" /dev/null outbox2 commands
+printf 'pour 2' >commands                       # of 25
+prints 2 "without an end: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
@@ -219,6 +221,7 @@ if [ -x "$B/pour" ]; then
     prints 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
     prints 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
     prints 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
+    prints 1 "may be cut short" sh -c "printf 'a 2' | $B/pour --port 1"
     prints 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
     prints 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5

@@ -63,6 +63,9 @@ h 4 $mismatch"
             >"$work/answers/printed" 2>>"$work/answers.log"
         is "$text: $? $(cat "$work/answers/printed")" "$text: 2 "
     done
+    printf 'i 2' | timeout 60 "$B/coap/pour" "$port" \
+        >"$work/answers/printed" 2>>"$work/answers.log"
+    is "cut short: $? $(cat "$work/answers/printed")" "cut short: 2 "
     for words in "x a 1" "70000 a 1" "$port a"; do
         "$B/coap/pour" $words 2>>"$work/answers.log"
         is "$words: $?" "$words: 2"

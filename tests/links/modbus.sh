@@ -120,6 +120,12 @@ lines() {
             fail "lines: \"$text\" was taken"
         is "$? $(wc -l <"$work/lines/printed")" "2 1"
     done
+    printf '5\n2' >"$work/lines/commands"       # of 25
+    rm -f "$work/lines/number"
+    "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
+        >"$work/lines/printed" 2>>"$work/lines.log" &&
+        fail "lines: one that is cut short was taken"
+    is "$? $(wc -l <"$work/lines/printed")" "2 1"
     for words in "x 0" "70000 0" "$port 8" "$port -1"; do
         "$B/modbus/master" $words "$work/lines/number" "$work/lines/commands" \
             2>>"$work/lines.log"
