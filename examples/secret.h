@@ -87,7 +87,8 @@ static inline int secret_make(const char *path)
         return secret_wrong("/dev/urandom", strerror(errno));
     if (!secret_path(fresh, path, ".new"))
         return 0;
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    (void)unlink(fresh);        // one that is there, others may read
+    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
         return secret_wrong(fresh, strerror(errno));
     written = write(fd, secret, sizeof secret) == (ssize_t)sizeof secret &&

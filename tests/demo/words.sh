@@ -179,6 +179,7 @@ secrets() {
     [ "$(wc -c <a/j.secret)" = 16 ] || fail "no secret was made"
     head -c 7 /dev/urandom >b/j.secret.new      # killed while it was written
     starts b/j
+    [ "$(stat -c %a b/j.secret)" = 600 ] || fail "others can read the secret"
     mv a/j.secret a/kept
     refuses a/j "its secret is not"
     : >a/j.secret
