@@ -89,6 +89,8 @@ static int begin_one_of_many(idem_table *t, idem_reply *reply,
 {
     int answer, result = idem_begin_many(t, &answer, reply, request, 1, now);
 
+    if (result == IDEM_E_LOCK)
+        is(answer, result);
     return result == IDEM_OK ? answer : result;
 }
 

@@ -386,6 +386,24 @@ TEST(s2_what_is_written_during_a_sync_is_durable_with_the_next)
     }
 }
 
+static void sync_beside(int after)
+{
+    (void)after;
+    aside = NULL;
+    is(idem_sync(&table), IDEM_OK);
+}
+
+TEST(s10_a_sync_that_fails_is_told_also_if_one_beside_it_has_succeeded)
+{
+    idem_claim claim;
+
+    begin_anew(IDEM_BATCH);
+    is(begin(&claim, 'a'), IDEM_EXECUTE);
+    aside = sync_beside;
+    flash_fail(&cells, FLASH_SYNC, 1, FLASH_UNDONE, 0);
+    is(idem_sync(&table), IDEM_E_STORAGE);
+}
+
 TEST(a_lock_that_refuses_after_a_sync_is_told_and_the_next_sync_is_done)
 {
     idem_claim claim;
