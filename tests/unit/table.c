@@ -346,6 +346,11 @@ TEST(idem_check_ends_whatever_was_overwritten)
     is(idem_check(the.table), 0);
 }
 
+static idem_slot *slot_of(const idem_table *t, unsigned slot)
+{
+    return (idem_slot *)(void *)(t->slots + slot * t->stride);
+}
+
 /* It names the one that is broken: here in an index in which not all keys are at
    home. */
 TEST(idem_check_says_which)
@@ -358,7 +363,7 @@ TEST(idem_check_says_which)
         idem_slot *s;
         if (!word->slot)
             continue;
-        s = (idem_slot *)(void *)(t->slots + (word->slot - 1u) * t->stride);
+        s = slot_of(t, word->slot - 1u);
         s->hash ^= 1;
         is(idem_check(t), 2);
         s->hash ^= 1;
@@ -379,6 +384,42 @@ TEST(idem_check_says_which)
     t->links[t->capacity].older ^= 1;
     t->free = (idem_number)t->capacity;
     is(idem_check(t), 11);
+}
+
+/* .. and here in a slot: a bit that means nothing there, a time too late, an
+   outcome that has no place in the order, a token that was not granted. */
+TEST(idem_check_says_which_of_a_slot)
+{
+    idem_table *t;
+
+    open_to_break();
+    t = the.table;
+    for (unsigned slot = 0; slot < t->capacity; slot++) {
+        idem_slot *s = slot_of(t, slot);
+        int is_outcome = s->state & 2, is_endless = s->state & 8;
+        unsigned misplaced = is_outcome ? 0xD8 : 0xC4;
+        const idem_slot right = *s;
+        if (!s->state)
+            continue;
+        for (unsigned bit = 1; bit < 0x100; bit *= 2) {
+            s->state ^= (uint8_t)(misplaced & bit);
+            is(idem_check(t), misplaced & bit ? 6 : 0);
+            *s = right;
+        }
+        s->time = t->clock + (is_outcome ? 1 : IDEM_LEASE_MAX + 1);
+        is(idem_check(t), is_endless ? 0 : is_outcome ? 4 : 3);
+        *s = right;
+        if (slot == t->links[t->capacity].newer) {
+            s->time = t->clock;
+            is(idem_check(t), 10);
+            *s = right;
+            s->state ^= 3;
+            is(idem_check(t), 10);
+            *s = right;
+        }
+    }
+    t->token--;
+    is(idem_check(t), 9);
 }
 
 TEST(idem_check_counts_what_is_promised)
