@@ -154,7 +154,9 @@ static inline char *command_answer_topic(const command *c)
     return topic;
 }
 
-/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
+/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again.  It
+   says to which amount: a sender that uses a key for two commands would take
+   the answer to one for that to the other. */
 static inline void command_answer(const command *c, struct mosquitto *m,
                                   int reason, uint32_t retry_ms,
                                   const void *text, size_t len)
@@ -175,6 +177,13 @@ static inline void command_answer(const command *c, struct mosquitto *m,
         mosquitto_property_add_string_pair(&properties,
                                            MQTT_PROP_USER_PROPERTY,
                                            "retry-after-ms", number);
+    if (command_amount(c)) {
+        snprintf(number, sizeof number, "%.*s", (int)c->payload_len,
+                 c->payload);
+        mosquitto_property_add_string_pair(&properties,
+                                           MQTT_PROP_USER_PROPERTY, "ml",
+                                           number);
+    }
     mosquitto_publish_v5(m, NULL, topic, (int)len, text, 0, false, properties);
     mosquitto_property_free_all(&properties);
     free(topic);

@@ -102,13 +102,13 @@ static int read_reason(const char *reason)
 }
 
 /* An answer counts if it is to the command under way: one to an earlier command
-   may come twice. */
+   may come twice, also to one with that key, which is refused now. */
 static void on_message(struct mosquitto *m, void *ctx,
                        const struct mosquitto_message *message,
                        const mosquitto_property *properties)
 {
     sender *s = (sender *)ctx;
-    char wait[12] = "", reason[sizeof s->reason] = "";
+    char wait[12] = "", reason[sizeof s->reason] = "", ml[12] = "";
     void *key = NULL;
     uint16_t len = 0;
 
@@ -116,8 +116,9 @@ static void on_message(struct mosquitto *m, void *ctx,
     mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA, &key,
                                    &len, false);
     read_property(reason, sizeof reason, "reason", properties);
+    read_property(ml, sizeof ml, "ml", properties);
     if (key && s->key && len == strlen(s->key) && !memcmp(key, s->key, len) &&
-        read_reason(reason) != IDEM_SILENCE) {
+        (!*ml || !strcmp(ml, s->ml)) && read_reason(reason) != IDEM_SILENCE) {
         read_property(wait, sizeof wait, "retry-after-ms", properties);
         snprintf(s->reason, sizeof s->reason, "%s", reason);
         snprintf(s->text, sizeof s->text, "%.*s", message->payloadlen,

@@ -10,7 +10,8 @@
  * is the scope, and its answer goes to pump/<sender>/answer: a broker's access
  * list lets each sender write to the one and read the other of its own only.
  * The answer has the correlation data and user properties: "reason", an MQTT 5
- * reason code, and "retry-after-ms" if it is worth asking again.
+ * reason code, "ml", the amount, if it was one, and "retry-after-ms" if it is
+ * worth asking again.
  *
  * The pump (pump.h) is its own sensor.  The total of all that was poured is
  * application state: it is committed in one step with the outcome, and with it
