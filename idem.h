@@ -909,7 +909,7 @@ typedef struct idem_journal {
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_room;         /* keys that can be relocated into a head */
     uint32_t sector_size;
-    uint32_t last_item;         /* of the newest record (slot, state, sender):
+    unsigned last_item;         /* of the newest record (slot, state, sender):
                                    rewritten in a boot's first rotation */
     uint32_t tail;              /* oldest live sector */
     uint32_t damaged;           /* newest sector in which something is lost */
@@ -2403,17 +2403,13 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    T3  At least half of the words are empty: every search ends.
    ------------------------------------------------------------------------ */
 
-/* The part of a hash that the index uses. */
-static idem_number idemi_index_hash(uint32_t hash)
-{
-    return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
-}
-
+/* Sets id->hash: of the hash of scope and key the part that the index uses. */
 static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 {
-    id->hash = idemi_index_hash(
-        idemi_hash_pair(config, id->scope, id->scope_len, id->key,
-                        idemi_slot_key_bytes(id->key_len)));
+    uint32_t hash = idemi_hash_pair(config, id->scope, id->scope_len, id->key,
+                                    idemi_slot_key_bytes(id->key_len));
+
+    id->hash = (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
 /* Sets *id: scope and key at `where`, of a slot's lengths, and their hash. */
@@ -4604,7 +4600,7 @@ static int idemi_journal_try(idem_table *t)
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
     if (result == IDEM_OK && j->last_item != IDEMI_NONE)
         result = idemi_journal_put(
-            t, (idemi_item)j->last_item,
+            t, j->last_item,
             j->last_flags | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);             // 3 the header
@@ -4981,8 +4977,7 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
    relocated ones in a row were mostly completed at about the same time. */
 static unsigned idemi_opening_older(const idem_table *t, uint32_t age)
 {
-    unsigned ends = IDEMI_CAPACITY(t), newer;
-    unsigned older = (unsigned)t->journal->last_item;
+    unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
 
     if (older >= ends || !(idemi_slot_at(t, older)->state & IDEMI_FINISHED))
         older = idemi_order_newest(t);
@@ -5271,11 +5266,9 @@ IDEMI_APART
 static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = j->head;
-    unsigned tries;
+    uint32_t sequence;
 
-    for (tries = 0; tries < IDEMI_TRIES; tries++) {
-        sequence++;
+    for (sequence = j->head + 1; sequence <= j->head + IDEMI_TRIES; sequence++)
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
                                      IDEMI_RECORDS_AT(j), 0) &&
@@ -5284,7 +5277,6 @@ static void idemi_opening_headless(idem_table *t)
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
-    }
 }
 
 /* Reads the journal, if there is one. */
@@ -5393,9 +5385,8 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                   idemi_journal_highest(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
                 (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
-    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
-    t->buffer_size =                            // all that is left
-        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
+    size -= (size_t)(t->buffer - memory);       // all that is left
+    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
@@ -5569,8 +5560,7 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
    sender is at its quota, or it has no entry. */
 static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 {
-    unsigned none = IDEMI_CAPACITY(t);
-    unsigned oldest = t->links[none].newer;
+    unsigned none = IDEMI_CAPACITY(t), oldest = t->links[none].newer;
 
     if (!idemi_clock_reached(t->clock, t->soonest))
         return;
@@ -5869,7 +5859,6 @@ static int idemi_command_save_floor(idem_table *t, idem_sender *a,
         return IDEM_OK;
     if (!idemi_command_drop_and_ask_old(t, a, id))
         flags |= IDEMI_ALL_GONE;
-    a->unsaved = 0;
     result = idemi_journal_record(t, idemi_sender_item(t, a), flags);
     a->unsaved = result < 0;
     return result;
@@ -5988,7 +5977,6 @@ static void idemi_command_describe(const idem_table *t, unsigned slot,
                                    idem_entry *e)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    int finished = (s->state & IDEMI_FINISHED) != 0;
     size_t id_len = s->scope_len + idemi_slot_key_bytes(s->key_len);
 
     e->scope_len = s->scope_len;
@@ -6003,7 +5991,7 @@ static void idemi_command_describe(const idem_table *t, unsigned slot,
     if (e->id && id_len <= e->id_size)
         IDEM_MEMCPY(e->id, idemi_slot_id(s), id_len);
     idemi_command_set_claim(t, slot, &e->claim);
-    if (finished) {
+    if (s->state & IDEMI_FINISHED) {
         e->code = s->code;
         e->age_ms = t->clock - s->time;
         e->left_ms = idemi_slot_expiry(t, s) - t->clock;
@@ -6633,10 +6621,9 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    if (idemi_command_current(table, claim))
-        result = idemi_command_release(table, (unsigned)claim->slot);
-    else
-        result = IDEM_E_FENCED;
+    result = idemi_command_current(table, claim)
+                 ? idemi_command_release(table, (unsigned)claim->slot)
+                 : IDEM_E_FENCED;
     return idemi_public_leave(table, result);
 }
 
@@ -6650,10 +6637,9 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
     if (result < 0)
         return result;
     s = idemi_command_current(table, claim);
-    if (!s)
-        return idemi_public_leave(table, IDEM_E_FENCED);
-    idemi_keys_lease(table, s, lease_ms);
-    return idemi_public_leave(table, IDEM_OK);
+    if (s)
+        idemi_keys_lease(table, s, lease_ms);
+    return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_FENCED);
 }
 
 /* Sets the reply to an outcome that was stored just now, as a replay would. */
@@ -6821,9 +6807,8 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     idemi_query q;
     int result = idemi_public_query(table, &q, request);
 
-    if (result != IDEM_OK)
-        return result;
-    result = idemi_public_enter_at(table, 1, now_ms);
+    if (result == IDEM_OK)
+        result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
@@ -6903,8 +6888,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
     if (result < 0)
         return result;
     slot = IDEMI_CAPACITY(table);
-    if (entry->claim.token &&
-        idemi_command_slot_of(table, &entry->claim, IDEMI_FINISHED))
+    if (idemi_command_slot_of(table, &entry->claim, IDEMI_FINISHED))
         slot = (unsigned)entry->claim.slot;
     for (;;) {
         const idem_slot *s;
@@ -6959,22 +6943,18 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms)
 {
-    uint32_t remembered;
+    uint32_t until;
     unsigned i;
     int result = idemi_public_enter_at(table, horizon_ms != NULL, now_ms);
 
     if (result < 0)
         return result;
-    remembered = table->clock - table->evicted_until;
-    for (i = 1; i <= IDEMI_SENDERS(table); i++) {
-        uint32_t since =
-            table->clock - idemi_sender_at(table, i)->until.evicted;
-        if (since < remembered)
-            remembered = since;
-    }
-    *horizon_ms = idemi_default_retention(table, 0);
-    if (remembered < *horizon_ms)
-        *horizon_ms = remembered;
+    until = table->clock - idemi_default_retention(table, 0);
+    idemi_sender_evicted(table, &until, table->evicted_until);
+    for (i = 1; i <= IDEMI_SENDERS(table); i++)
+        idemi_sender_evicted(table, &until,
+                             idemi_sender_at(table, i)->until.evicted);
+    *horizon_ms = table->clock - until;
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -7089,10 +7069,10 @@ static const char *idemi_explain_header(const idem_config *config,
 }
 
 /* True if a header of this journal stands in its physical sector. */
-static int idemi_explain_has_header(const idem_config *config)
+static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
 {
     const idem_storage *m = config->storage;
-    uint32_t layout = idemi_header_layout(config), position;
+    uint32_t position;
     unsigned char p[IDEMI_HEADER];
 
     for (position = 0; position < m->sector_count; position++)
@@ -7107,11 +7087,11 @@ static int idemi_explain_has_header(const idem_config *config)
 
 /* Searches for the first header of another journal, at any offset; returns the
    text for it, or NULL.  A misplaced header of this journal is none. */
-static const char *idemi_explain_other(const idem_config *config)
+static const char *idemi_explain_other(const idem_config *config,
+                                       uint32_t layout)
 {
     const idem_storage *m = config->storage;
     uint32_t size = m->sector_size * m->sector_count, at;
-    uint32_t layout = idemi_header_layout(config);
     unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
 
     for (at = 0; at <= size - IDEMI_HEADER; at++) {
@@ -7158,11 +7138,12 @@ static const char *idemi_explain_blank(const idem_config *config)
 
 static const char *idemi_explain_journal(const idem_config *config)
 {
+    uint32_t layout = idemi_header_layout(config);
     const char *text;
 
-    if (idemi_explain_has_header(config))
+    if (idemi_explain_has_header(config, layout))
         return NULL;
-    text = idemi_explain_other(config);
+    text = idemi_explain_other(config, layout);
     return text ? text : idemi_explain_blank(config);
 }
 #endif
@@ -7306,7 +7287,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len)
     unsigned char bytes[16];
     int i, byte, any = 0;
 
-    if (!key || (!text && text_len))
+    if (!key || !idemi_public_bytes(text, text_len))
         return IDEMI_REFUSED();
     if (text_len != 36)
         return IDEM_E_ARG;
@@ -7332,7 +7313,7 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
     unsigned word = 0, bits = 6, len = 0;
     size_t i;
 
-    if (!key || (!text && text_len))
+    if (!key || !idemi_public_bytes(text, text_len))
         return IDEMI_REFUSED();
     if (text_len != 26)
         return IDEM_E_ARG;
@@ -7359,7 +7340,7 @@ IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
 {
     int result;
 
-    if (!key || !key_len || (!value && value_len))
+    if (!key || !key_len || !idemi_public_bytes(value, value_len))
         return IDEMI_REFUSED();
     for (; value_len && value[0] == ' '; value_len--)
         value++;
@@ -7379,7 +7360,7 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
     size_t i, takes = text_len % 2 ? 0 : text_len / 2;
     int result;
 
-    if (!key || !key_len || (!text && text_len))
+    if (!key || !key_len || !idemi_public_bytes(text, text_len))
         return IDEMI_REFUSED();
     for (i = 0; i < takes; i++)
         if (idemi_arriving_byte(text + 2 * i) < 0)
@@ -7489,20 +7470,24 @@ static int idemi_file_lock(int fd)
     return 0;
 }
 
-static int idemi_file_write(int fd, uint32_t at, const void *src, uint32_t len)
+/* Reads bytes to dst, or writes them from src; the other is NULL. */
+static int idemi_file_move(int fd, uint32_t at, void *dst, const void *src,
+                           uint32_t len)
 {
-    const unsigned char *from = (const unsigned char *)src;
+    uint32_t done = 0;
 
-    while (len) {
-        ssize_t n = pwrite(fd, from, len, (off_t)at);
+    while (done < len) {
+        off_t from = (off_t)at + (off_t)done;
+        ssize_t n =
+            dst ? pread(fd, (unsigned char *)dst + done, len - done, from)
+                : pwrite(fd, (const unsigned char *)src + done, len - done,
+                         from);
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)             // 0 would never end
+        if (n <= 0)             // 0: somebody has cut the file short
             return n < 0 ? errno : EIO;
-        from += n;
-        at += (uint32_t)n;
-        len -= (uint32_t)n;
+        done += (uint32_t)n;
     }
     return 0;
 }
@@ -7544,22 +7529,10 @@ static int idemi_file_flush(int fd, int (*flush)(int fd))
 static int idemi_file_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     const idem_file *file = (const idem_file *)ctx;
-    unsigned char *to = (unsigned char *)dst;
 
-    if (!idemi_file_is_mine(file))
-        return EPERM;
-    while (len) {
-        ssize_t n = pread(file->fd, to, len, (off_t)at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)             // 0: somebody has cut the file short
-            return n < 0 ? errno : EIO;
-        to += n;
-        at += (uint32_t)n;
-        len -= (uint32_t)n;
-    }
-    return 0;
+    return idemi_file_is_mine(file)
+               ? idemi_file_move(file->fd, at, dst, NULL, len)
+               : EPERM;
 }
 
 static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
@@ -7571,7 +7544,7 @@ static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
         return EPERM;
     if (file->error)
         return file->error;
-    return idemi_file_write(file->fd, at, src, len);
+    return idemi_file_move(file->fd, at, NULL, src, len);
 }
 
 /* What a file is: one with the same two numbers is the same. */
@@ -7693,7 +7666,7 @@ static int idemi_file_fill(int fd, uint32_t size)
         return errno;
     for (at = 0; at < size && !error; at += len) {
         len = size - at < IDEMI_FILE_BLOCK ? size - at : IDEMI_FILE_BLOCK;
-        error = idemi_file_write(fd, at, zeros, len);
+        error = idemi_file_move(fd, at, NULL, zeros, len);
     }
     return error;
 }
