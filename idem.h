@@ -2949,8 +2949,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
    whole header of another journal: "idem", and version 1; or a sum that is
    right, and a check that is not erased.  It may begin at any offset there, and
-   end in the next sector.  One at offset 0 that fulfils 1 and 2 of a valid
-   header is not of another journal.
+   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid header
+   is not of another journal; one that fulfils 1 and 2 elsewhere is, for the
+   journal was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -5220,8 +5221,8 @@ static void idemi_opening_sectors(idem_table *t)
 }
 
 /* True if a header of another journal begins at an offset of a sector: one that
-   is whole, and may end in the next sector.  (One of this journal failed to be
-   read before.) */
+   is whole, and may end in the next sector; or one of this journal that was
+   moved.  (One that stands in its place failed to be read before.) */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
@@ -5231,7 +5232,9 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
                        IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
            (at > 0 ||
-            !idemi_reading_is_header(t->config, j->layout, t->buffer));
+            !idemi_reading_is_header(t->config, j->layout, t->buffer) ||
+            idemi_basics_load32(t->buffer + IDEMI_HEADER_SAME) %
+                    IDEMI_SECTOR_COUNT(j) != sector);
 }
 
 /* IDEM_OK if storage without a header is blank: the sectors in which the first
@@ -7085,8 +7088,8 @@ static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
     return 0;
 }
 
-/* Searches for the first header of another journal, at any offset; returns the
-   text for it, or NULL.  A misplaced header of this journal is none. */
+/* Searches for the first header of another journal, or of this one when that was
+   moved, at any offset; returns the text for it, or NULL. */
 static const char *idemi_explain_other(const idem_config *config,
                                        uint32_t layout)
 {
@@ -7104,8 +7107,9 @@ static const char *idemi_explain_other(const idem_config *config,
             !idemi_header_is_whole(p))
             continue;
         text = idemi_explain_header(config, p);
-        if (!idemi_reading_is_header(config, layout, p))
-            return text;
+        IDEMI_EXPLAIN(idemi_reading_is_header(config, layout, p),
+                      "geometry: the journal was written at another place")
+        return text;
     }
     return NULL;
 }

@@ -659,8 +659,9 @@ def has_other_header(device, n):
         whole = header[4] == 1 or \
             (pairs & 0xffff == int.from_bytes(header[14:16], "little") and
              header[52:] != header[11:12] * 4)
+        own = None if at else repaired_header(device, header)
         if header[:4] == b"idem" and whole and \
-                (at or not repaired_header(device, header)):
+                not (own and own.sequence % device.sector_count == n):
             return True
     return False
 

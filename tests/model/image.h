@@ -103,6 +103,23 @@ static void copy(void)
     flash_load(f, to, bytes, len);
 }
 
+/* Moves all to a higher address, or to the next one, as where a partition has
+   another start. */
+static void move(void)
+{
+    flash *f = &the.medium;
+    uint32_t by = one_in(2) ? f->sector_size * (1 + chance(3))
+                            : f->prog_size * (1 + chance(64));
+    uint8_t *was = (uint8_t *)medium_allocate(f->size);
+
+    by = by < f->size ? by : 0;
+    memcpy(was, f->bytes, f->size);
+    flash_fill(f, 0, by, f->erased);
+    flash_load(f, by, was, f->size - by);
+    free(was);
+    trace("move by %u bytes\n", (unsigned)by);
+}
+
 /* What random damage does. */
 static void damage(void)
 {
@@ -138,7 +155,7 @@ static int scribble(void)
     if (what < 2)
         damage();
     else if (what == 2)
-        copy();
+        one_in(4) ? move() : copy();
     else {
         forged = 1;
         forge();
@@ -299,10 +316,13 @@ static void run_image(void)
 {
     int result = open_again(), unreadable = is_unreadable();
     uint32_t progs = the.medium.progs;
+    const char *words = idem_explain(&the.config);
 
     // What is written from now on can be read.  What could not be may turn out
     // to be another's, as long as nothing is written.
     memset(the.medium.bad, 0, the.medium.sector_count);
+    trace("idem_explain: %s\n", words ? words : "(nothing)");
+    PROMISE(unreadable || forged || words || result == IDEM_OK);
     PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT || forged ||
             (result == IDEM_E_STORAGE && unreadable));
     if (result != IDEM_OK)

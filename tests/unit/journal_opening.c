@@ -264,13 +264,20 @@ TEST(l2_a_torn_first_header_never_passes_for_that_of_another_journal)
         }
 }
 
-TEST(explain_takes_no_header_in_another_position)
+/* A partition that was moved, by sectors or less: what its journal has is not
+   overwritten, though all of it is where heads begin. */
+TEST(a_young_journal_at_another_place_is_refused)
 {
-    device *d = device_on(&nor_8, "Ba Ca");
+    static const uint32_t places[] = { 512 + 8, 1016, 2 * 512, 3 * 512,
+                                       5 * 512 };
 
-    flash_load(&d->medium, 5 * 512, d->medium.bytes + 512, 512);
-    flash_fill(&d->medium, 512, 512, 0xFF);
-    differs("not a journal");
+    for (size_t i = 0; i < COUNT(places); i++) {
+        device *d = device_on(&nor_8, "Ba Ca");
+        flash_load(&d->medium, places[i], d->medium.bytes + 512, 512);
+        flash_fill(&d->medium, 512, places[i] < 1024 ? places[i] - 512 : 512,
+                   0xFF);
+        differs("another place");
+    }
 }
 
 /* Also where sectors are no multiple of what headers are sought by. */
