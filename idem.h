@@ -3,7 +3,7 @@
 
    A sender that gets no answer sends its command again, with the same key.
    idem.h lets the device execute it once, and answer every repeat alike: until
-   the next restart, or with a journal (>>durable) over power cuts, too.
+   a restart; with a journal (>>durable) through restarts and power cuts, too.
 
    ```c
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
@@ -189,13 +189,13 @@
    memory and the numbers for config and storage; it does not compile if a
    sector is too small.  Both use IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
    IDEM_SECTORS.  For other languages idem_memory_size and idem_sector_count are
-   functions; idem_open is a macro: they call a C function that calls it.
+   functions; idem_open is a macro: call a C function of yours that calls it.
 
    If the program has one configuration, the compiler leaves out what that does
-   not need (a quarter of it if senders, eviction and state are not used): in
-   the file of the implementation include "idem.h", then `static const
-   idem_config c = { .. };` and `#define IDEM_CONFIG c`, then the
-   implementation.  idem_open takes that, or a copy with another secret, alone.
+   not need: a quarter of the code without senders, eviction and state.  In the
+   file of the implementation include "idem.h", then `static const idem_config
+   c = { .. };` and `#define IDEM_CONFIG c`, then the implementation.  idem_open
+   takes c, or a copy of it with another secret, and nothing else.
 
    >>time
 
@@ -226,8 +226,9 @@
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time is lost, and time without power.  So idem_maintain records
-   the time when that is an eighth of the default retention old, a begin that is
-   IDEM_E_FULL when it is a minute old; when it is 40 days old the clock stops.
+   the time once the newest record is an eighth of the default retention old, a
+   begin that is IDEM_E_FULL once it is a minute old.  40 days after the newest
+   record the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format, but for damage that is
@@ -243,7 +244,7 @@
                              one is IDEM_EXECUTE (S2 and S4 of >>promises).
 
    config.quota, with config.senders, limits the keys of a scope: its commands
-   in one retention.  Then a new key is IDEM_E_FULL, or evicts the scope's own.
+   in one retention.  At it a new key is IDEM_E_FULL, or evicts the scope's own.
 
    A request may have an age: age_ms, from the first send to this call.  Add the
    longest time in the link, and round up: one that is too small may be executed
@@ -274,19 +275,20 @@
                               execute after one sync, answer after the next.
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
-     volatile_claims          claims are not written, but if one takes over an
-                              entry with a floor, or a recorded claim: half the
-                              wear.  What a restart interrupts is IDEM_EXECUTE
-                              again (S4), what it evicted is known
+     volatile_claims          claims are not written: half the wear.  (Two are:
+                              if its sender takes over an entry with a floor, or
+                              its key has a recorded claim.)  A command that a
+                              restart interrupts is IDEM_EXECUTE again, what its
+                              claim evicted is known again
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   All sectors wear alike.  A failing one is skipped for one round.
+   All sectors wear alike.  One that fails is not written to for one round.
 
    >>damage    flipped bits, worn cells, a wild write
 
    A power cut loses nothing that was acknowledged (S2); damage can.  stats.lost
-   counts where it may have.  From then on, for one default retention
+   counts the places.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most its record; in a sector's header it costs nothing.  A restored
    backup or snapshot forgets later commands and tokens: stop the senders first.
@@ -308,7 +310,7 @@
    >>migrating
 
    A journal opens with another capacity, key_max, response_max, state_max, full
-   or durability, and more senders (less: if no number was used, and none
+   or durability, and more senders (fewer if no number was used, and no sender
    forgotten).  Stored keys keep their retention; what no longer fits is lost,
    as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT
    are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased,
@@ -356,8 +358,9 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   A restart may find a refused number again: one that was claimed and not
-   completed (IDEM_RECOVER), or, with volatile_claims, evicted (its outcome).
+   After a restart a number that was refused may be known again: one that was
+   claimed and not completed (IDEM_RECOVER); with volatile_claims also one whose
+   outcome was evicted (IDEM_REPLAY).
 
    The floor is the lower edge of the replay window: the highest number that was
    dropped, expired or evicted.  One that was released or forgotten does not
@@ -373,7 +376,7 @@
    it is IDEM_E_FULL until idem_forget frees an entry (so with IDEM_REJECT have
    one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
    the least recently used one without live keys: its numbers are new then, as
-   those of any sender may be if there are less entries than before.  A quarter
+   those of any sender may be if there are fewer entries than before.  A quarter
    more entries than senders keep look-ups short.
 
    >>duties    of the sender
@@ -409,11 +412,12 @@
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect.  It is IDEM_RECOVER until somebody completes, releases
-         or forgets it, or one retention after the attempt ended; after a loss
-         it is IDEM_UNCERTAIN for one default retention.  A number is never
-         IDEM_EXECUTE again, unless it was released or forgotten, its sender
-         lost its entry, or after a loss, when the table is certain again.
+         had an effect (with volatile_claims: an attempt of this boot).  It is
+         IDEM_RECOVER until somebody completes, releases or forgets it, or one
+         retention after the attempt ended; after a loss it is IDEM_UNCERTAIN
+         for one default retention.  A number is never IDEM_EXECUTE again,
+         unless it was released or forgotten, its sender lost its entry, or
+         after a loss, when the table is certain again.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
@@ -455,21 +459,21 @@
    "All": the same in all files of a program.  idem_open refuses a file whose
    version, IDEM_WIDE or IDEM_HASH differs: IDEM_E_ARG.
 
-     IDEM_STATIC          not set: all functions are static, a private copy
-     IDEM_API             extern: linkage of the public functions.  All
-     IDEM_ASSERT(x)       nothing: what assert(x) does
-     IDEM_MISUSE()        IDEM_ASSERT(0): called for a caller's mistake
-     IDEM_DEBUG           not set: each call ends with IDEM_ASSERT(idem_check(
+     IDEM_STATIC          not set; makes all functions static, a private copy
+     IDEM_API             extern; linkage of the public functions.  All
+     IDEM_ASSERT(x)       nothing; does what assert(x) does
+     IDEM_MISUSE()        IDEM_ASSERT(0); is called for a caller's mistake
+     IDEM_DEBUG           not set; ends each call with IDEM_ASSERT(idem_check(
                           table) == 0); needs IDEM_ASSERT.  Slow
-     IDEM_CONFIG          not set: the one configuration of the program, known
-                          when compiling (>>sizing)
+     IDEM_CONFIG          not set; names the one configuration of the program,
+                          which is known when compiling (>>sizing)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
                           up to 32,767, with indices of 16 bits.  All
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
                           secret, if nobody on the link is hostile.  All
-     IDEM_NO_JOURNAL      not set: no journal, config.storage must be NULL
-     IDEM_FILE_STORAGE    not set: declares idem_file_open (>>posix).  Define
+     IDEM_NO_JOURNAL      not set; leaves the journal out: no config.storage
+     IDEM_FILE_STORAGE    not set; declares idem_file_open (>>posix).  Define
                           before the first #include _POSIX_C_SOURCE 200809L; on
                           macOS _DARWIN_C_SOURCE too; on Linux _GNU_SOURCE: a
                           sync takes up to a third less; on 32-bit systems, for
@@ -613,10 +617,11 @@ typedef uint32_t idem_token;
 /* The storage of a journal.  Kept by pointer while the table is open, never
    written: may be in ROM.  Callbacks return 0, or any other number for a
    failure, which is stored in table.storage_error.  After a failed program or
-   erase the sector is skipped for one round; none is marked as bad.  Callbacks
-   run with the lock held (>>concurrency has exceptions), and must not call the
-   table.  Addresses count bytes from 0.  dst and src may have any alignment,
-   and are valid during the call only. */
+   erase nothing more is written to the sector until it is erased again, in the
+   next round; none is marked as bad.  Callbacks run with the lock held
+   (>>concurrency has exceptions), and must not call the table.  Addresses count
+   bytes from 0.  dst and src may have any alignment, and are valid during the
+   call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
@@ -628,10 +633,10 @@ typedef struct idem_storage {
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
                                 /* whole granules of one sector, erased ones if
                                    there is an erase; they may cross a page of
-                                   the chip: program each part.  Not in
-                                   ascending order (so no NAND): a header is
-                                   written after the first records.  Durable
-                                   when prog or a later sync returns 0 */
+                                   the chip: program each part.  Addresses do
+                                   not ascend (so no NAND): a header is written
+                                   after the first records.  Durable when prog
+                                   or a later sync returns 0 */
     int    (*erase)(void *ctx, uint32_t sector);
                                 /* NULL: programming replaces old bytes (EEPROM,
                                    FRAM, a file); a sector is then filled with
@@ -905,7 +910,8 @@ typedef struct idem_journal {
                                    be durable; bit 1: a record with state */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
     uint8_t  last_flags;        /* of the newest record: those that are written
-                                   with it again, HAS_STATE and 0x10 */
+                                   with it again, HAS_STATE and 0x10; 0x04 of a
+                                   claim whose sender replaced another */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_room;         /* keys that can be relocated into a head */
     uint32_t sector_size;
@@ -1107,14 +1113,19 @@ typedef union idem_fingerprint_state {
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
     IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* The last room of a head is for one more relocated record, the rewritten
-   newest one, the commit record, and the record that it was begun for, whose
-   time takes 4 bytes more.  So k = IDEMI_HEAD_KEYS keys have room, even if one
-   is the state; h heads take all items.  S sectors are enough if h <= S - 3 -
-   S / 15: then no rotation must relocate more than k (R5).  The plan before it
-   left no more, but for the items of the sector before the new head: h k at
-   most.  S - 3 heads, this one too, come before that sector is erased; its
-   group (>>journal) may begin S / 15 sectors earlier.  More spares wear. */
+/* Sectors that are enough.
+     k = IDEMI_HEAD_KEYS    items that have room as relocated records in a head,
+                            even if one is the state.  The last room is not for
+                            them: it is for one more relocated record, the
+                            rewritten newest one, the commit record, and that
+                            which the head was begun for, with 4 bytes more time
+     h = capacity / k + 1   heads that take all items
+   S sectors are enough if h <= S - 3 - S / 15: then no rotation must relocate
+   more than k items (R5).  The plan before it left at most as many as the heads
+   to come take.  New since then are the items of the sector that was the head:
+   h k at most.  Before that sector is erased S - 3 heads come, this one too;
+   S / 15 less, as its group (>>journal) may begin that many sectors earlier.
+   More sectors that stay dead would wear the others more. */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
@@ -1154,15 +1165,15 @@ typedef union idem_fingerprint_state {
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
                           A number that is too old: n slots if it is written
-     .. with senders      three look-ups of an entry for the key, one for each
-                          that is dropped: 1 or 2 entries on average while a
-                          half was never used, 3 with a fifth, the square root
-                          of senders when all were; a new sender all entries
-                          then.  At its quota, with eviction: n outcomes at
-                          worst, but those of others are passed only once until
-                          another sender is at its quota
-     complete, release,   one look-up of an entry for the claim of a number
-     renew
+     .. with senders      three look-ups of a sender's entry for the key, one
+                          for each that is dropped: of 1 or 2 entries on average
+                          while half of them were never used, of 3 while a
+                          fifth, later of the square root of senders; of a new
+                          sender then all.  At its quota, with eviction: n
+                          outcomes at worst, but those of others are passed only
+                          once until another sender is at its quota
+     complete, release,   one look-up of a sender's entry for the claim of a
+     renew                number
      forget               a sender: all n slots, each with a hash of its scope
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
@@ -1236,7 +1247,8 @@ int idem_format_(idem_table *table, const idem_config *config, void *memory,
 /* Bytes of memory that idem_open needs with this configuration; and sectors
    that its storage must have, at least: set sector_count to these before you
    ask for the bytes.  Where the macros cannot be used, as in another language.
-   0 if there can be no such table, or storage: idem_explain says why. */
+   0 if there can be no such table, or storage (its read and prog must be set,
+   too): idem_explain says why, once sector_count is 5 or more. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
@@ -1320,8 +1332,9 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  It fills in job->outcome, whose bytes must last until idem_run
    returns.  The response may be in request->buffer, from its start on, but
-   nowhere else in it.  Returns one of these (>>handler).  100 and more, as no
-   call returns that: a result that is passed on is not taken for it. */
+   nowhere else in it.  Returns one of these (>>handler).  Do not pass on the
+   result of a call: IDEM_OK is 0, too, and would record the outcome.  (Others
+   keep the claim: no call returns 100 or more.) */
 typedef int idem_handler(idem_job *job);
 enum {
     IDEM_HANDLED     = 0,       /* record job->outcome */
@@ -1507,7 +1520,7 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
    http   from the value of an Idempotency-Key field, 255 bytes at most: one
           string of RFC 9651 (8941), with spaces around it, and nothing else: no
           parameters, token, list, empty string.
-   hex    from an even number of hexadecimal digits in either case, not 0. */
+   hex    from hexadecimal digits in either case: an even number, 2 at least. */
 IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len);
 IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len);
 IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
@@ -2599,6 +2612,7 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
         t->scanned = link->older;
 }
 
+/* Keeps O2. */
 static void idemi_order_add_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
@@ -2624,7 +2638,8 @@ static unsigned idemi_order_newest(const idem_table *t)
     return t->links[IDEMI_CAPACITY(t)].older;
 }
 
-/* Inserts a finished slot into the order, after `older`. */
+/* Inserts a finished slot into the order, after `older`.  Keeps O1 if it was
+   completed after that, and not after the next one. */
 static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
 {
     unsigned newer = t->links[older].newer;
@@ -2658,11 +2673,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    G(n) is n rounded up to whole granules.  >>hash has the two hashes.
 
-   Sectors are numbered by a sequence, from 1 on.  Sequence s stands in physical
-   sector s modulo sector_count.  The head is the newest sector that counts
-   (>>recovery); records are appended to it.  The tail is the oldest sector in
-   which something is still needed; older sectors are dead.  Of 8 sectors, with
-   head 21 and tail 16:
+   Sectors are numbered by a sequence, from 1 on (that of a number is another:
+   >>senders).  Sequence s stands in physical sector s modulo sector_count.  The
+   head is the newest sector that counts (>>recovery); records are appended to
+   it.  The tail is the oldest sector in which something is still needed; older
+   sectors are dead.  Of 8 sectors, with head 21 and tail 16:
 
      physical sector     0     1     2     3     4     5     6     7
      sequence           16    17    18    19    20   [21]   14    15
@@ -2878,8 +2893,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         was written after the commit record.
 
    A journal is read in this order:
-     1. The head is the newest sector that counts, and is not skipped by D10,
-        less than sector_count before the newest valid header.
+     1. The head is the newest sector that counts and is not skipped by D10, of
+        those less than sector_count before the newest valid header.
      2. The sectors from its tail to the head are read, oldest first, each up to
         the previous_end of the last header that names it as previous; the head,
         or one that none names, up to its end.  A sector that no header names,
@@ -2895,9 +2910,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         A gap is skipped bytes, or the point after an orphan of kind 3.
      6. After a sector with a loss by D1 to D4 or D9, a record that does not fit
         (D8), or a gap before the first header of a boot, no key ages from the
-        time of that sector's last record to that of the next header.  Otherwise
-        a key that was read after the lost records would age by the time that
-        they recorded, which had passed before it.  After such a gap the next
+        time of that sector's last record to that of the next header: a lost
+        record may have had that time, and have stood before a key that was
+        read, which would count it twice.  After such a gap the next
         valid record from previous_end on, if there is one, is the last: the
         boot has rewritten it, at that time.
 
@@ -2933,12 +2948,13 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          counts by 2: that was a head.  So the newest was begun in vain, and its
          erase was interrupted: it is skipped; the next that counts is the head.
 
-   In the code: D1, D2, D8 idemi_opening_sector; D3, D4, D9
-   idemi_opening_is_loss; D5 idemi_opening_sectors, idemi_reading_find_head; D6
-   idemi_opening_headless; D7 idemi_reading_headers; D8 of senders
-   idemi_sender_take; D10 idemi_reading_skipped_a_head.  D7 is found again at
-   each opening until one of the two headers is erased; D8 of a number without
-   an entry until that has expired.
+   In the code: D1, D2, D8 idemi_opening_sector; D1 after its last record, D3,
+   D4, D9 idemi_opening_is_loss; D2 by 6 idemi_opening_follow_rewritten; D5
+   idemi_opening_sectors, idemi_reading_find_head; D6 idemi_opening_headless; D7
+   idemi_reading_headers; D8 of senders idemi_sender_take; D10
+   idemi_reading_skipped_a_head.  D7 is found again at each opening until one of
+   the two headers is erased; D8 of a number without an entry until that has
+   expired.
 
    A torn write is unstable if it reads differently from boot to boot.  Stable
    ones are survived in any number.  One unstable write does no harm if it is
@@ -2949,8 +2965,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
    whole header of another journal: "idem", and version 1; or a sum that is
    right, and a check that is not erased.  It may begin at any offset there, and
-   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid header
-   is not of another journal; one that fulfils 1 and 2 elsewhere is, for the
+   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid
+   header is not of another journal.  One that fulfils 1 and 2 elsewhere is: the
    journal was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
@@ -3146,10 +3162,10 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>sender    an entry for each
 
-   An entry has the number of its sender's keys in the table, the time up to
-   which its outcomes may have been evicted, and its floor: the highest number
-   that has expired or was evicted.  A number is sequence and epoch.  A claim of
-   a newer epoch raises the floor to that epoch at once: claims of older epochs
+   An entry counts its sender's keys in the table, and has the time up to which
+   its outcomes may have been evicted, and its floor: the highest number that
+   has expired or was evicted.  A number is sequence and epoch.  A claim of a
+   newer epoch raises the floor to that epoch at once: claims of older epochs
    are fenced, and make room, as if they had expired.
 
    The search for an entry starts at a hash of the scope; an entry that was
@@ -3167,7 +3183,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
    N1  For each floor the journal knows a sector (R6): that and newer ones have
        all records from which the floor follows.        (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
-       used.                                            (idemi_sender_take)
+       used.                                       (idemi_sender_candidate)
    N3  An entry counts the keys of its sender, but for those that came from a
        journal when all entries were in use.              (IDEMI_UNCOUNTED)
    ------------------------------------------------------------------------ */
@@ -3199,8 +3215,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
     return (unsigned)((t->clock - t->swept) / IDEMI_USE_STEP);
 }
 
-/* Entries that lose least if a new sender takes them over: those without keys
-   and without a floor; one more if the eviction time is the table's too. */
+/* Idleness of an entry without keys and floor; one more if its eviction time is
+   the table's, too: nothing is lost with that. */
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
 /* How little is lost if a new sender takes an entry over; 0: it must stay.  So
@@ -3226,7 +3242,7 @@ static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
 }
 
 /* The entry of the sender with a name; or the one that it may take over, or
-   NULL.  Needs N2. */
+   NULL.  Needs and keeps N2. */
 IDEMI_SLOW
 static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
 {
@@ -3413,9 +3429,9 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 }
 
 /* The same, and finds the entry; a key whose sender has none is marked.  While
-   a journal is read only numbers count, so that no entry is missing for a
-   floor.  A number that goes later takes no entry: a command may be about to
-   use that. */
+   a journal is read only numbers are counted: keys, which have no floor, get
+   their entries last (idemi_opening_finish).  Later only idemi_command_enter
+   takes one: a number that leaves could take that of the command under way. */
 static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3484,7 +3500,7 @@ IDEMI_INTO void idemi_keys_delivered(idem_table *t, idem_slot *s)
     t->pending--;
 }
 
-/* Frees a slot in use. */
+/* Frees a slot in use.  Keeps T1, O1, O2 and K3. */
 static void idemi_keys_remove(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3527,7 +3543,9 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Takes a slot with scope, key and hash from the free list, into the index. */
+/* Takes the first free slot, which has scope, key and hash, from the free list
+   into the index.  (While a journal is read any free slot: idemi_opening_finish
+   makes the list.) */
 static void idemi_keys_enter(idem_table *t, unsigned slot)
 {
     t->free = t->links[slot].newer;
@@ -3535,7 +3553,7 @@ static void idemi_keys_enter(idem_table *t, unsigned slot)
     t->used++;
 }
 
-/* Lengthens a lease to lease_ms from now (0: the default). */
+/* Lengthens a lease to lease_ms from now (0: the default).  Keeps C1. */
 IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
                                  uint32_t lease_ms)
 {
@@ -3547,17 +3565,17 @@ IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
         s->time = t->clock + lease_ms;
 }
 
-/* Makes a claim an outcome with status and flags of `state`, completed `age` ms
-   ago, after that of `older`. */
-static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
+/* Makes a claim an outcome with the status in `flags`, completed `age` ms
+   ago, after that of `older`.  Keeps O1, O3, K1 and K3. */
+static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
                               uint32_t age, unsigned older)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
     s->time = t->clock - age;
-    s->state = (uint8_t)((state & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
+    s->state = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
                          (s->state & IDEMI_UNCOUNTED));
-    t->pending += (state & IDEMI_UNDELIVERED) != 0;
+    t->pending += (flags & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t, slot, older);
     idemi_order_expect(t, s);
 }
@@ -3621,8 +3639,9 @@ IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
     return s->state && idemi_sender_name_of(t, s) == name;
 }
 
-/* Removes the keys of the sender with a name, all or the numbers; its entry, if
-   it has one, has nothing to remember then. */
+/* Removes the keys of the sender with a name: all; or the numbers alone, while
+   a journal is read and entries count no others (N3).  Its entry, if it has
+   one, has nothing to remember then. */
 static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
                               int all)
 {
@@ -3723,7 +3742,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 typedef struct idemi_record {
     union {
         idem_slot *s;
-        const idem_slot *fresh;     /* of a claim to be granted: only read */
+        const idem_slot *fresh;     /* of a claim to be granted: unchanged */
         idem_sender *sender;
     } of;                       /* its other fields */
     uint16_t flags;
@@ -4199,7 +4218,7 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* True if a sector has a record that is not relocated, from an offset on: one
    that describes a slot or, with `any`, any, even the commit record.  The
    relocated ones up to `relocated_end` stand before it; if one is missing, it
-   must begin after the first granule there. */
+   must begin after the first granule there.  Needs its header's defaults. */
 IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
@@ -4289,7 +4308,8 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
 /* Searches for the newest sector that counts (>>recovery), from a sequence
    down, makes it the head, and returns whether there is one.  Its relocated
    records are read from `records` on; IDEMI_AFTER_COMMIT: it must count by 2.
-   If none counts, the oldest header may name one that did (D5). */
+   If none counts, the oldest header may name one that did (D5).  Leaves the
+   defaults of the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
                                    uint32_t records)
 {
@@ -4333,7 +4353,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
-       is older than the tail: idemi_journal_put, _undo, _rotate.
+       is older than the tail: idemi_journal_write, _undo, _rotate.
    ------------------------------------------------------------------------ */
 
 /* The last item in number. */
@@ -4410,7 +4430,8 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
 }
 
 /* Writes the record in the buffer, which was composed with these arguments and
-   has that length, into the head, which has room for it. */
+   has that length, into the head, which has room for it.  Keeps R6: the item
+   needs this sector from now on.  A failure changes no need. */
 static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                uint32_t len)
 {
@@ -4466,7 +4487,7 @@ static void idemi_journal_close(idem_journal *j)
 }
 
 /* Sectors are counted in at most this many groups: a bound on the stack.  With
-   less than 15 sectors each is a group of its own. */
+   fewer than 15 sectors each is a group of its own. */
 #define IDEMI_GROUPS 16u
 
 /* Dead sectors that are kept after the head (R4) */
@@ -4558,6 +4579,8 @@ static int idemi_journal_is_uncertain(const idem_table *t)
     return !idemi_clock_reached(t->clock, t->journal->uncertain);
 }
 
+/* Writes the header of the newest sector from the journal's fields, durable
+   before and after. */
 IDEMI_APART
 static int idemi_journal_write_header(idem_table *t)
 {
@@ -4648,7 +4671,8 @@ static void idemi_journal_clear(idem_table *t)
 
 /* True if a head in the next sector leaves room to begin another one later.
    Right after a head it does, by R5; after skipped sectors if all live items
-   fit into the heads that can be begun from there on. */
+   fit into the heads that can be begun from there on: two more than the plan
+   counts, as none must stay dead for R4.  Sets next_tail. */
 static int idemi_journal_may_begin(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4807,7 +4831,7 @@ static int idemi_journal_admit(idem_table *t)
    is made durable first: a torn batch may lose that and keep this one, which is
    made of it.  The slot has the outcome's length meanwhile; after a failure its
    own again. */
-static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
+static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned flags,
                                  const idem_outcome *out)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -4815,14 +4839,14 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     int result;
 
     if (IDEMI_CONFIG(t)->volatile_claims)
-        state |= IDEMI_HAS_KEY;
+        flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG(t)->state_max) {
-        state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
+        flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
         if (t->journal->unsynced & 2 && idemi_storage_sync(t) < 0)
             return IDEM_E_STORAGE;
     }
     s->response_len = (uint16_t)out->response_len;
-    result = idemi_journal_append(t, slot, state, out);
+    result = idemi_journal_append(t, slot, flags, out);
     if (result < 0)
         s->response_len = reserved;
     return result;
@@ -4885,7 +4909,8 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 
 /* Moves the clock to the time of a record or header, `ms` later, unless that is
    in the past or impossibly far ahead.  With `hold` no key ages: lost records
-   may have recorded that time. */
+   may have recorded that time.  Sets last_time first: the clock would stop when
+   that is long ago (idemi_keys_advance). */
 static void idemi_opening_time(idem_table *t, uint32_t ms, int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
@@ -5282,7 +5307,9 @@ static void idemi_opening_headless(idem_table *t)
         }
 }
 
-/* Reads the journal, if there is one. */
+/* Reads the journal, if there is one, into the table.  The journal is as before
+   a boot's first rotation then: newest sector and next token are known, and the
+   head takes no record.  The slots are not in a list yet (_finish). */
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5453,9 +5480,9 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 }
 
 /* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys.  Outcomes may
-   have been evicted up to the opening; with a journal that never evicts, to
-   before all that is remembered.  No floor that was read is unsaved. */
+   counts each key in its sender's entry, and drops expired keys.  Any outcome
+   from before the opening may have been evicted; with a journal that never
+   evicts, none that would be remembered.  No floor that was read is unsaved. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5706,9 +5733,9 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
-/* Fills in the query's claim, all but its state; the lease comes later.  Record
-   and slot are both filled by this: hosts wait for a copy of what was just
-   stored in smaller parts. */
+/* Fills in the query's claim, all but its state; the lease comes later.  Called
+   for the record and once more for the slot: a host's wide copy would wait for
+   the narrow stores before it. */
 IDEMI_APART
 static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
                                      const idemi_query *q, idem_slot *s)
@@ -5780,7 +5807,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     return IDEM_OK;
 }
 
-/* The answer for a known key: IDEM_RECOVER if a claim is to be granted. */
+/* The answer for a known key, with its details in the reply: IDEM_RECOVER if a
+   claim is to be granted. */
 static int idemi_command_known(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -5884,6 +5912,9 @@ static int idemi_command_grants(int answer)
     return answer >= IDEM_EXECUTE && answer <= IDEM_UNCERTAIN;
 }
 
+/* Answers a request, grants the claim if it is to be executed, and counts the
+   answer.  The first one of a boot rotates.  A failure grants nothing: expired
+   keys may be gone, and a token used up (S7). */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
@@ -5921,12 +5952,15 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     return answer;
 }
 
+/* Makes a current claim an outcome: checks, then the journal, then the table.
+   After a failure the claim is as it was (S7): only code and response in its
+   slot, which nothing reads of a claim, may be the new ones. */
 static int idemi_command_complete(idem_table *t, const idem_claim *claim,
                                   const idem_outcome *out)
 {
     unsigned slot = (unsigned)claim->slot;
     idem_slot *s = idemi_command_current(t, claim);
-    unsigned state = (out->failed ? IDEM_FAILED : IDEM_COMPLETED) |
+    unsigned flags = (out->failed ? IDEM_FAILED : IDEM_COMPLETED) |
                      (out->confirm ? IDEMI_UNDELIVERED : 0u);
     int result = IDEM_OK;
 
@@ -5943,7 +5977,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
                       out->response_len);
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_outcome(t, slot, state, out);
+        result = idemi_journal_outcome(t, slot, flags, out);
     if (result < 0)
         return result;
     if (out->state) {
@@ -5951,10 +5985,11 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
     s->response_len = (uint16_t)out->response_len;
-    idemi_keys_finish(t, slot, state, 0, idemi_order_newest(t));
+    idemi_keys_finish(t, slot, flags, 0, idemi_order_newest(t));
     return IDEM_OK;
 }
 
+/* Marks a claim's outcome as delivered.  The first one of a boot rotates. */
 static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
@@ -6661,8 +6696,8 @@ static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
 /* Completes with a handler's outcome, even if that is invalid: the effect has
    happened. */
 static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
-                               const idem_request *rq, idem_outcome *outcome,
-                               uint32_t now_ms)
+                                    const idem_request *rq,
+                                    idem_outcome *outcome, uint32_t now_ms)
 {
     int result = idemi_public_outcome(outcome)
                      ? idem_complete(table, &reply->claim, outcome, now_ms)
@@ -6700,9 +6735,9 @@ static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
 /* The part of idem_run after a granted claim. */
 IDEMI_APART
 static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
-                               const idem_request *request,
-                               idem_handler *handler, void *ctx, idem_now *now,
-                               int answer)
+                                    const idem_request *request,
+                                    idem_handler *handler, void *ctx,
+                                    idem_now *now, int answer)
 {
     idem_job job;
     int result;
@@ -6715,7 +6750,7 @@ static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
     switch ((handler)(&job)) {
     case IDEM_HANDLED:
         result = idemi_public_run_handled(table, reply, request, &job.outcome,
-                                     (now)());
+                                          (now)());
         break;
     case IDEM_NOT_DONE:
         result = idem_release(table, &reply->claim, (now)());
@@ -7088,7 +7123,7 @@ static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
     return 0;
 }
 
-/* Searches for the first header of another journal, or of this one when that was
+/* Searches for the first header of another journal, or of this one if it was
    moved, at any offset; returns the text for it, or NULL. */
 static const char *idemi_explain_other(const idem_config *config,
                                        uint32_t layout)
