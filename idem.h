@@ -226,9 +226,8 @@
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time is lost, and time without power.  So idem_maintain records
-   the time once the newest record is an eighth of the default retention old, a
-   begin that is IDEM_E_FULL once it is a minute old.  40 days after the newest
-   record the clock stops.
+   the time once this record is an eighth of the default retention old, a begin
+   that is IDEM_E_FULL once it is a minute old; 40 days later the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format, but for damage that is
@@ -278,8 +277,8 @@
      volatile_claims          claims are not written: half the wear.  (Two are:
                               if its sender takes over an entry with a floor, or
                               its key has a recorded claim.)  A command that a
-                              restart interrupts is IDEM_EXECUTE again, what its
-                              claim evicted is known again
+                              restart interrupts is IDEM_EXECUTE again, what it
+                              evicted is known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -358,9 +357,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   After a restart a number that was refused may be known again: one that was
-   claimed and not completed (IDEM_RECOVER); with volatile_claims also one whose
-   outcome was evicted (IDEM_REPLAY).
+   After a restart a refused number may be known again: one that was claimed and
+   not completed is IDEM_RECOVER; with volatile_claims an evicted one replays.
 
    The floor is the lower edge of the replay window: the highest number that was
    dropped, expired or evicted.  One that was released or forgotten does not
@@ -411,8 +409,8 @@
          any number of power cuts, at any instant, even during recovery.  (But
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
-     S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect (with volatile_claims: an attempt of this boot).  It is
+     S4  A command is never answered IDEM_EXECUTE if an earlier attempt (with
+         volatile_claims: of this boot) may have had an effect.  It is
          IDEM_RECOVER until somebody completes, releases or forgets it, or one
          retention after the attempt ended; after a loss it is IDEM_UNCERTAIN
          for one default retention.  A number is never IDEM_EXECUTE again,
@@ -5415,8 +5413,9 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                   idemi_journal_highest(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
                 (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
-    size -= (size_t)(t->buffer - memory);       // all that is left
-    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
+    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
+    t->buffer_size =                            // all that is left
+        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
