@@ -81,7 +81,7 @@ static struct {
     int      line;
     FILE    *commands;
     uint8_t  counter[STATE];    /* epoch:4, sequence:4, the last one used */
-    command  open[OPEN];
+    command  open[KEYS];        /* OPEN; or what a build with more has left */
     uint32_t open_count;
     uint32_t random;
     int      failed;            /* 1: a command was not executed, or may not

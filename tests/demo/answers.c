@@ -37,6 +37,26 @@ static void ends(uint8_t with, int failed)
     exit(1);
 }
 
+/* An outbox may have more commands than are taken now, of a build with a larger
+   OPEN. */
+static void reopen_all(const char *path)
+{
+    int i;
+
+    for (i = 0; i < KEYS; i++) {
+        s.open_count = 0;
+        put((const uint8_t *)"p\005\000", 3, host_millis());
+    }
+    s.open_count = 0;
+    (void)idem_file_close(&file);
+    open_outbox(path);
+    if (s.open_count == KEYS && s.open[KEYS - 1].payload_len == 3)
+        return;
+    fprintf(stderr, "answers: %u commands of %u\n", (unsigned)s.open_count,
+            (unsigned)KEYS);
+    exit(1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -53,6 +73,7 @@ int main(int argc, char **argv)
     ends(PROTOCOL_DONE, 0);
     ends(PROTOCOL_FAILED, 1);
     ends(PROTOCOL_LOOK, 1);
+    reopen_all(argv[1]);
     puts("answers: those of its own scope and number");
     return 0;
 }
