@@ -28,7 +28,7 @@
    erased (22 ms a page): take a page of the other bank where there are two.
 
    A part that reads its two banks as one (option bit DBANK is 0: G4, L5, L4+)
-   has larger pages: before the header
+   has larger pages, all of them of FLASH_BANK_1: before the header
        #define STM32_FLASH_PAGE FLASH_PAGE_SIZE_128_BITS */
 #ifndef STM32_FLASH_H
 #define STM32_FLASH_H
@@ -87,16 +87,33 @@ int stm32_flash_nmi(void);
 enum { STM32_FLASH_IDLE, STM32_FLASH_READING, STM32_FLASH_TORN };
 extern volatile uint8_t stm32_flash_state;
 
-/* True if the pages have the size that they are taken for. */
-static inline int stm32_flash_fits(void)
+/* The bytes of the bank; 0 if the pages are not what they are taken for. */
+static inline uint32_t stm32_flash_size(const stm32_flash *f)
 {
 #if defined FLASH_OPTR_DBANK && defined FLASH_PAGE_SIZE_128_BITS
-    return STM32_FLASH_PAGE == (FLASH->OPTR & FLASH_OPTR_DBANK
-                                    ? FLASH_PAGE_SIZE
-                                    : FLASH_PAGE_SIZE_128_BITS);
-#else
-    return 1;
+    if (!(FLASH->OPTR & FLASH_OPTR_DBANK))
+        return STM32_FLASH_PAGE == FLASH_PAGE_SIZE_128_BITS &&
+               f->bank == FLASH_BANK_1 ? FLASH_SIZE : 0;
 #endif
+    (void)f;
+#ifdef FLASH_BANK_2
+    return STM32_FLASH_PAGE == FLASH_PAGE_SIZE ? FLASH_BANK_SIZE : 0;
+#else
+    return FLASH_SIZE;
+#endif
+}
+
+/* True if the bank has these bytes: an erase of a page behind its end would be
+   one of another page, the program's perhaps. */
+static inline int stm32_flash_fits(const stm32_flash *f, uint32_t at,
+                                   uint32_t len)
+{
+    uint32_t size = stm32_flash_size(f), first = f->page;
+
+    if (first >= size / STM32_FLASH_PAGE)
+        return 0;
+    size -= first * STM32_FLASH_PAGE;
+    return len <= size && at <= size - len;
 }
 
 static inline uintptr_t stm32_flash_address(const stm32_flash *f, uint32_t at)
@@ -117,7 +134,7 @@ static inline int stm32_flash_read(void *ctx, uint32_t at, void *dst,
     const stm32_flash *f = (const stm32_flash *)ctx;
     int torn;
 
-    if (!stm32_flash_fits())
+    if (!stm32_flash_fits(f, at, len))
         return -1;
 #ifdef HAL_ICACHE_MODULE_ENABLED
     // It may have bytes from before a program or an erase.
@@ -164,7 +181,7 @@ static inline int stm32_flash_prog(void *ctx, uint32_t at, const void *src,
     HAL_StatusTypeDef status = HAL_OK;
     uint32_t i;
 
-    if (!stm32_flash_fits())
+    if (!stm32_flash_fits(f, at, len))
         return -1;
     stm32_flash_unlock();
     for (i = 0; i < len && status == HAL_OK; i += STM32_FLASH_WORD)
@@ -181,7 +198,7 @@ static inline int stm32_flash_erase(void *ctx, uint32_t sector)
     uint32_t failed;
     HAL_StatusTypeDef status;
 
-    if (!stm32_flash_fits())
+    if (!stm32_flash_fits(f, sector * STM32_FLASH_PAGE, STM32_FLASH_PAGE))
         return -1;
     memset(&erase, 0, sizeof erase);
     erase.TypeErase = FLASH_TYPEERASE_PAGES;

@@ -20,6 +20,7 @@ enum { SECTORS = 8, PAGE_FIRST = 3 };
 #define FLASH           (&registers)
 #define FLASH_BASE      ((uintptr_t)medium.bytes - PAGE_FIRST * STM32_FLASH_PAGE - BANK)
 #define FLASH_BANK_SIZE ((uintptr_t)BANK)
+#define FLASH_SIZE      ((uint32_t)(BANK ? 2 * BANK : 0x80000))
 #define __DSB()         ((void)0)
 
 static void *stm32_copy(void *dst, const void *src, size_t len);
@@ -48,11 +49,16 @@ enum { OLD_ERROR = 1 };                 // the port leaves the register alone
 #include "examples/port/stm32_flash.h"
 #undef memcpy
 
-#ifdef FLASH_BANK_2
-static const stm32_flash where = { .bank = FLASH_BANK_2, .page = PAGE_FIRST };
+// Two banks that are read as one have their pages in a row; an erase then takes
+// no notice of the bank.
+#ifdef FLASH_PAGE_SIZE_128_BITS
+enum { ONE_BANK = STM32_FLASH_PAGE == FLASH_PAGE_SIZE_128_BITS };
 #else
-static const stm32_flash where = { .page = PAGE_FIRST };
+enum { ONE_BANK = 0 };
 #endif
+enum { BEFORE = PAGE_FIRST + ONE_BANK * BANK / STM32_FLASH_PAGE };
+
+static stm32_flash where;
 static const idem_storage storage = STM32_FLASH_STORAGE(&where, SECTORS);
 
 static int locked, cached, nmis, hangs;
@@ -155,13 +161,13 @@ HAL_StatusTypeDef HAL_FLASHEx_Erase(FLASH_EraseInitTypeDef *erase,
     is(erase->TypeErase, FLASH_TYPEERASE_PAGES);
     is(erase->NbPages, 1);
 #ifdef FLASH_BANK_2
-    is(erase->Banks, FLASH_BANK_2);
+    is(erase->Banks, ONE_BANK ? FLASH_BANK_1 : FLASH_BANK_2);
 #endif
     *failed = UINT32_MAX;
     if (begins() != HAL_OK)
         return HAL_ERROR;
     cached = CACHES;
-    return flash_erase(&medium, erase->Page - PAGE_FIRST) ? HAL_ERROR : HAL_OK;
+    return flash_erase(&medium, erase->Page - BEFORE) ? HAL_ERROR : HAL_OK;
 }
 
 #ifdef STAND_IN_U5
@@ -193,6 +199,10 @@ HAL_StatusTypeDef HAL_FLASH_Program(uint32_t type, uint32_t address,
 
 static void make(void)
 {
+#ifdef FLASH_BANK_2
+    where.bank = ONE_BANK ? FLASH_BANK_1 : FLASH_BANK_2;
+#endif
+    where.page = BEFORE;
     chip_storage = &storage;
     chip_make(FLASH_ECC, STM32_FLASH_PAGE, SECTORS, STM32_FLASH_WORD);
 }
@@ -243,15 +253,48 @@ TEST(an_old_error_does_not_fail_the_next_operation)
 }
 #endif
 
+static void nothing_is_touched(void)
+{
+    is(chip_open(), IDEM_E_STORAGE);
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(medium.ops, 0);
+}
+
+/* The chip takes the number of a page behind the bank's end for another's. */
+TEST(a_journal_ends_in_its_bank)
+{
+    uint32_t size = ONE_BANK || !BANK ? FLASH_SIZE : (uint32_t)FLASH_BANK_SIZE;
+    uint32_t pages = size / STM32_FLASH_PAGE;
+
+    make();
+    where.page = pages - 1;
+    assert_true(storage.erase(&where, 1) != 0);
+    is(medium.ops, 0);
+    where.page = pages;
+    nothing_is_touched();
+    where.page = UINT32_MAX;
+    nothing_is_touched();
+}
+
 #ifdef STAND_IN_G4
 TEST(pages_of_another_size_are_not_touched)
 {
     make();
     registers.OPTR ^= FLASH_OPTR_DBANK;
-    is(chip_open(), IDEM_E_STORAGE);
-    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
-       IDEM_E_STORAGE);
-    is(medium.ops, 0);
+    nothing_is_touched();
+}
+
+/* Where there is one, an erase takes the page of the whole flash for it. */
+TEST(a_bank_that_is_not_there_is_not_touched)
+{
+    make();
+    where.bank = FLASH_BANK_2;
+    where.page = PAGE_FIRST;
+    if (ONE_BANK)
+        nothing_is_touched();
+    else
+        is(chip_open(), IDEM_OK);
 }
 #endif
 

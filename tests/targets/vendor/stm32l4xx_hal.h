@@ -69,6 +69,7 @@ HAL_StatusTypeDef HAL_FLASH_Program(uint32_t TypeProgram, uint32_t Address,
 #define FLASH_R_BASE    0x40022000UL
 #define FLASH           ((FLASH_TypeDef *)FLASH_R_BASE)
 #define FLASH_BASE      0x08000000UL
+#define FLASH_SIZE      0x00100000UL
 #define FLASH_BANK_SIZE 0x00080000UL
 #define __DSB()         __asm__ volatile("" : : : "memory")
 #endif
