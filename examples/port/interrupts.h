@@ -31,6 +31,7 @@ static inline uint32_t interrupts_off(void)
 
 static inline void interrupts_restore(uint32_t before)
 {
+    __asm__ volatile("" : : : "memory");    // what was written, stays before
     SREG = (uint8_t)before;
 }
 
