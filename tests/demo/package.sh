@@ -117,8 +117,8 @@ arduino_mega() {
         -o "$out/mega"
 }
 
-# manifest FOLDER FUNCTION: its CMakeLists.txt, with this standing in for the
-# system's own
+# manifest FOLDER FUNCTION [WORD]: its CMakeLists.txt, with this standing in for
+# the system's own; the word must be handed to it
 manifest() {
     rm -f "$out/$2"
     cat >"$out/manifest.cmake" <<END
@@ -135,6 +135,10 @@ function($2)
             message(FATAL_ERROR "no \${header} in \${ARGN}")
         endif()
     endforeach()
+    list(FIND ARGN "${3-}" at)
+    if(NOT "${3-}" STREQUAL "" AND at LESS 0)
+        message(FATAL_ERROR "no ${3-}")
+    endif()
     file(WRITE $(pwd)/$out/$2 called)
 endfunction()
 include($1/CMakeLists.txt)
@@ -194,7 +198,7 @@ try "another version" another_version
 try FetchContent fetched
 try pkg-config pkg_config
 for folder in "$from/esp-idf/idem" "$(pwd)/examples/port/esp-idf/idem"; do
-    try ESP-IDF manifest "$folder" idf_component_register
+    try ESP-IDF manifest "$folder" idf_component_register esp_partition
 done
 for folder in "$from/zephyr/idem" "$(pwd)/examples/port/zephyr-module"; do
     try Zephyr manifest "$folder" zephyr_include_directories
