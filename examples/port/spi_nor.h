@@ -24,7 +24,7 @@ enum { SPI_NOR_SECTOR = 4096 };
 
 enum {
     SPI_NOR_STATUS = 0x05, SPI_NOR_ENABLE = 0x06, SPI_NOR_ID = 0x9F,
-    SPI_NOR_WAKE = 0xAB,
+    SPI_NOR_WAKE = 0xAB, SPI_NOR_PARAMETERS = 0x5A,
     SPI_NOR_READ = 0x03, SPI_NOR_PROGRAM = 0x02, SPI_NOR_ERASE = 0x20,
     /* the same with 4 address bytes */
     SPI_NOR_READ_4 = 0x13, SPI_NOR_PROGRAM_4 = 0x12, SPI_NOR_ERASE_4 = 0x21
@@ -193,13 +193,54 @@ static inline int spi_nor_erasing(void *ctx)
     return busy || (erased && !spi_nor_is_blank(chip, erased - 1)) ? -1 : 0;
 }
 
+/* Reads what the chip says of itself (JESD216, "SFDP"): two numbers, the lowest
+   byte first. */
+static inline int spi_nor_parameters(spi_nor *chip, uint32_t at,
+                                     uint32_t numbers[2])
+{
+    uint8_t head[5] = { SPI_NOR_PARAMETERS, (uint8_t)(at >> 16),
+                        (uint8_t)(at >> 8), (uint8_t)at, 0 };
+    uint8_t in[8];
+
+    if ((chip->transfer)(chip->bus, head, sizeof head, NULL, in, sizeof in))
+        return -1;
+    for (int i = 0; i < 2; i++)
+        numbers[i] = in[4 * i] | (uint32_t)in[4 * i + 1] << 8 |
+                     (uint32_t)in[4 * i + 2] << 16 |
+                     (uint32_t)in[4 * i + 3] << 24;
+    return 0;
+}
+
+/* The chip's last address; the highest there is if the chip does not tell, as
+   some old ones: the last byte of an identity means a size for some makers
+   only.  < 0 if the bus fails. */
+static inline int spi_nor_last(spi_nor *chip, uint32_t *last)
+{
+    uint32_t numbers[2], density;
+
+    *last = UINT32_C(0xFFFFFFFF);
+    if (spi_nor_parameters(chip, 0, numbers))
+        return -1;
+    if (numbers[0] != UINT32_C(0x50444653))         // "SFDP"
+        return 0;
+    if (spi_nor_parameters(chip, 8, numbers) ||
+        spi_nor_parameters(chip, numbers[1] & 0xFFFFFF, numbers))
+        return -1;
+    density = numbers[1];           // bits, less 1; or 2^n of them, from n = 32
+    if (!(density >> 31))
+        *last = density / 8;
+    else if (density <= (UINT32_C(1) << 31 | 34))
+        *last = (UINT32_C(1) << ((density & 31) + 29)) - 1;
+    return 0;
+}
+
 /* Wakes the chip, and looks whether a journal can be there.  NULL: it can; else
    the reason why not. */
 static inline const char *spi_nor_start(const idem_storage *storage)
 {
     spi_nor *chip = (spi_nor *)storage->ctx;
     uint8_t head[4] = { SPI_NOR_WAKE, 0, 0, 0 }, id[2] = { 0, 0 }, status = 0;
-    uint32_t left = chip->patience;
+    uint32_t left = chip->patience, last;
 
     if (storage->sector_count > UINT32_C(0xFFFFFFFF) / SPI_NOR_SECTOR ||
         !spi_nor_reaches(chip, 0, storage->sector_count * SPI_NOR_SECTOR))
@@ -218,6 +259,11 @@ static inline const char *spi_nor_start(const idem_storage *storage)
     if (spi_nor_wait(chip) ||
         (chip->transfer)(chip->bus, head, 1, NULL, &status, 1))
         return "the chip stays busy";
+    if (spi_nor_last(chip, &last))
+        return "the bus fails";
+    if (chip->base > last ||
+        storage->sector_count * SPI_NOR_SECTOR - 1 > last - chip->base)
+        return "the chip is smaller: what is above its end is at its beginning";
     if (status & SPI_NOR_PROTECTED)
         return "blocks of the chip are protected against writing";
     return NULL;

@@ -14,6 +14,7 @@ static struct model {
     int asleep, gone;
     int enabled;
     int busy;                       // status reads that an operation takes
+    uint32_t density;               // what it says its size is; 0: it is silent
     uint8_t pulled;                 // what a line reads that nobody drives
     unsigned long polls;
     uint32_t elsewhere;             // programs and erases beside the journal
@@ -65,6 +66,19 @@ static void answer(uint8_t *in, size_t len, const uint8_t *what)
         memcpy(in, what, len < 2 ? len : 2);
 }
 
+/* What a chip says of itself: the table that has its size is at 0x30. */
+static void parameters(uint32_t at, uint8_t *in, size_t len)
+{
+    uint8_t all[0x40] = "SFDP\6\1\0\xFF" "\0\6\1\4\x30\0\0\xFF";
+
+    for (int i = 0; i < 4; i++)
+        all[0x34 + i] = (uint8_t)(model.density >> 8 * i);
+    assert_true(at + len <= sizeof all);
+    memset(in, model.pulled, len);
+    if (model.density)
+        memcpy(in, all + at, len);
+}
+
 static int transfer(void *bus, const uint8_t *head, size_t head_len,
                     const uint8_t *out, uint8_t *in, size_t len)
 {
@@ -91,6 +105,11 @@ static int transfer(void *bus, const uint8_t *head, size_t head_len,
     if (model.busy) {
         if (in)
             answer(in, len, NULL);
+        return 0;
+    }
+    if (head[0] == SPI_NOR_PARAMETERS) {
+        is(head_len, 5);            // 3 of an address, one for nothing
+        parameters(address(head, 3), in, len);
         return 0;
     }
     if (head_len > 1 && head[0] != SPI_NOR_WAKE) {
@@ -179,6 +198,32 @@ TEST(a_journal_must_not_end_above_16_mb_nor_begin_inside_a_sector)
     nor.base = 1 * MB + 256;
     starts("not a sector's start");
     is(chip_open(), IDEM_E_STORAGE);
+}
+
+/* It folds addresses: the journal would be where something else is. */
+TEST(a_journal_must_not_end_above_the_end_of_the_chip)
+{
+    make();
+    model.density = 16 * MB - 1;                // bits, less 1
+    nor.base = 2 * MB - SECTORS * SPI_NOR_SECTOR;
+    starts(NULL);
+    nor.base += SPI_NOR_SECTOR;
+    starts("the chip is smaller");
+    nor.base = 8 * MB;
+    starts("the chip is smaller");
+    nor.address_bytes = 4;
+    nor.base = UINT32_C(512) * MB - SECTORS * SPI_NOR_SECTOR;
+    model.density = UINT32_C(1) << 31 | 32;     // 2 to that many
+    starts(NULL);
+    nor.base += SPI_NOR_SECTOR;
+    starts("the chip is smaller");
+    nor.base = UINT32_C(0xFFFF0000);
+    model.density = UINT32_C(1) << 31 | 35;
+    starts(NULL);
+    model.density = UINT32_C(1) << 31 | 34;
+    starts("the chip is smaller");
+    model.density = 0;
+    starts(NULL);
 }
 
 TEST(a_chip_that_stays_busy_is_given_up)
