@@ -116,15 +116,36 @@ static void change(const fleet *f, fleet_call *c)
         r->until = end;
 }
 
-/* The next that is undelivered, and has not expired. */
-static int find_pending(fleet *f, fleet_call *c)
+/* Drops a record that has expired from the undelivered, unless it is another
+   now. */
+static int drop(fleet *f, const fleet_call *c)
 {
+    fleet_call d = *c;
     int result;
 
-    do
+    fleet_put(&d, FLEET_ARG_slot,
+              (uint32_t)fleet_hash(f, d.has.id, strlen(d.has.id)));
+    d.has.pending = 0;
+    result = f->store->put(f, &d, &c->has);
+    return result == IDEM_MORE ? IDEM_OK : result;
+}
+
+/* The next that is undelivered, and has not expired.  Those that have are
+   dropped on the way, so they are read once, and not all of them at a time. */
+static int find_pending(fleet *f, fleet_call *c)
+{
+    int left = 20, result;
+
+    for (;;) {
         result = f->store->read(f, c, FLEET_BY_PENDING);
-    while (result == IDEM_OK && c->has.state && fleet_has_expired(&c->has));
-    return result;
+        if (result != IDEM_OK || !c->has.state || !fleet_has_expired(&c->has))
+            return result;
+        if (left-- == 0)
+            return IDEM_MORE;
+        result = drop(f, c);
+        if (result != IDEM_OK)
+            return result;
+    }
 }
 
 int fleet_decide(fleet *f, fleet_call *c)

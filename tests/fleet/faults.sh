@@ -107,6 +107,15 @@ help_undelivered() {
         redis.call('ZADD', 'undelivered:pending', i, i .. ':' .. i) end" 0
 }
 
+# One is in the index of the undelivered, and was read there.
+help_passed_by() {
+    dynamodb Query '{"TableName":"passed_by","IndexName":"pending",
+        "Select":"COUNT","KeyConditionExpression":"due = :one",
+        "ExpressionAttributeValues":{":one":{"S":"1"}}}' >"$work/listed"
+    grep -q '"Count":1[,}]' "$work/listed" ||
+        fail "listed, $1: $(cat "$work/listed")"
+}
+
 help_replica() {
     case $1 in
     1) $redis_cli replicaof 127.0.0.1 1 ;;
@@ -299,6 +308,8 @@ faults down_at_start \
     "postgres:///postgres?user=fleet&host=$work/pooler&port=6432" \
     "PostgreSQL behind pgbouncer"
 signal=TERM; end $pooler
+
+faults passed_by "$dynamodb_url#passed_by" "DynamoDB, undelivered and expired"
 
 # What stands before DynamoDB
 start_proxy

@@ -467,6 +467,9 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "R2" },
     // Nobody is kept waiting while all that was never delivered is dropped.
     { "undelivered", "open B1 C1,confirm script o:storage o1 o:none" },
+    // What has expired is read once more, and then it is listed nowhere.
+    { "passed_by", "open B#1 C#1,confirm B2 C2,confirm B3 C3,confirm "
+      "wait3900000 B4 C4,confirm o4 script o:none script B#1:old B2" },
     // Its retention may end before its lease would have: that is no loss.
     { "forgotten", "open B#1,lease=3600000 C#1 wait400000 @open @B2 "
       "{SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity "
