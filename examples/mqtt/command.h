@@ -20,9 +20,11 @@ enum {
     RETAINED = 0x9A             // retain not supported
 };
 
-// A sender asks for a command for DEADLINE_S at most, a broker keeps what was
-// asked for while we are away for SESSION_S, and an answer is remembered for
-// longer than both: a copy that comes later would be executed once more.
+// A sender asks for a command for DEADLINE_S at most, and tells the broker to
+// drop what it then still has (message expiry interval), for the broker keeps
+// that as long as we are connected, however busy; while we are away it keeps it
+// for SESSION_S.  An answer is remembered for longer than both: a copy that
+// comes later would be executed once more.
 enum { DEADLINE_S = 43200, SESSION_S = 39600, RETENTION_S = 86400 };
 typedef char late_copies_are_known
     [DEADLINE_S + SESSION_S < RETENTION_S ? 1 : -1];

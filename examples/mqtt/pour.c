@@ -159,10 +159,14 @@ static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
 
 /* ----------------------------------------------------------------- commands */
 
-static void ask(sender *s)
+/* The broker is to drop what it still has when the time is over: a daemon may be
+   away, or have much to do.  0 would be without end. */
+static void ask(sender *s, long long left_ms)
 {
     mosquitto_property *p = NULL;
 
+    mosquitto_property_add_int32(&p, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL,
+                                 (uint32_t)(left_ms / 1000 + 1));
     if (s->property)
         mosquitto_property_add_string_pair(&p, MQTT_PROP_USER_PROPERTY, "key",
                                            s->key);
@@ -181,10 +185,12 @@ static void ask(sender *s)
    it was not when that was decided: a machine may sleep in between. */
 static void act(sender *s)
 {
-    if (s->listening || !s->ready || elapsed_ms(s) > 1000LL * s->deadline_s)
+    long long left_ms = 1000LL * s->deadline_s - elapsed_ms(s);
+
+    if (s->listening || !s->ready || left_ms < 0)
         decide(s, IDEM_SILENCE, 0);
     else
-        ask(s);
+        ask(s, left_ms);
 }
 
 /* Sends a command until there is an answer, or it is too late for one: then

@@ -187,13 +187,15 @@ class Link:
         self.answers.put((key, answer, wait, reason,
                           message.payload.decode("utf-8", "replace")))
 
-    def send(self, key, payload):
+    def send(self, key, payload, left_ms):
         """Once, with QoS 0: else paho would send it again by itself, at the
-        next connection, after any deadline."""
+        next connection, after any deadline.  Then the broker is to drop it, if
+        it still has it; 0 would be without end."""
         if not self.ready:
             return
         properties = self.properties()
         properties.CorrelationData = key
+        properties.MessageExpiryInterval = left_ms // 1000 + 1
         self.client.publish(self.topic, payload, qos=0, properties=properties)
 
     def close(self):
@@ -238,12 +240,13 @@ def send(box, link, command, answer_ms, deadline_ms):
     for that, as after a long time off."""
     if command.first_s is None:
         command.first_s, command.seen_s = box.start(command.number), running_s()
-    if command.elapsed_ms() > deadline_ms:
+    left_ms = deadline_ms - command.elapsed_ms()
+    if left_ms < 0:
         return GIVE_UP
     command.times += 1
     command.due = time.monotonic() + answer_ms / 1000
     command.listening = True
-    link.send(command.key, command.payload)
+    link.send(command.key, command.payload, left_ms)
     return RESEND
 
 

@@ -316,6 +316,17 @@ flood() {
     stop_daemon
 }
 
+# What nobody asks for any more is not poured when the daemon comes back.
+given_up() {
+    "$pour" --port "$broker_port" --id panel --retry 100 --deadline 1 g 6 \
+        2>&1 | grep -q 'given up' || fail "answered while the daemon is away"
+    sleep 2
+    start_daemon "$broker_port" 1
+    is "$(ask p 7)" "p 7 0x00 poured 7 ml"
+    is "$(grep -c "$(line begins g 6)" "$name/log")" 0
+    stop_daemon
+}
+
 # Two daemons with one id print why they lose their connections.
 twins() {
     start_daemon "$broker_port" 1
@@ -408,7 +419,7 @@ start_broker
 answers
 scene sensor sensor lost
 scene damaged damaged
-scene hostile hostile flood
+scene hostile hostile flood given_up
 scene ended ended
 scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi
