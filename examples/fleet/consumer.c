@@ -35,7 +35,8 @@ static struct option {
     { "--group", "pumps", "shares the topic among those of its name" },
     { "--partition", "", "takes this one, and shares nothing" },
     { "--session-ms", "10000", "a consumer silent for longer is dead" },
-    { "--store", "redis://127.0.0.1", "what all consumers share" },
+    { "--store", "", "what all consumers share; or FLEET_STORE of the "
+      "environment, where a password belongs; or redis://127.0.0.1" },
     { "--secret", "fleet.secret", "file of 16 random bytes, shared too" },
     { "--lease-ms", "10000", "for one record" },
     { "--log", "pump.log", "what was executed; --new-log makes it, once" },
@@ -249,7 +250,7 @@ int main(int argc, char **argv)
     effect_open(option(LOG));
     effect_read_secret(&config, option(SECRET));
     config.lease_ms = (uint32_t)number(LEASE);
-    if (fleet_open(&f, option(STORE), &config) != IDEM_OK)
+    if (fleet_open(&f, effect_store(option(STORE)), &config) != IDEM_OK)
         effect_die("fleet", f.reason);
     open_kafka();
     consume();

@@ -201,6 +201,13 @@ int effect_number(const char *option, const char *text, int most)
     return (int)n;
 }
 
+const char *effect_store(const char *option)
+{
+    const char *found = getenv("FLEET_STORE");
+
+    return *option ? option : found ? found : "redis://127.0.0.1";
+}
+
 void effect_read_secret(idem_config *config, const char *path)
 {
     char bytes[sizeof config->secret + 1];

@@ -51,6 +51,10 @@ int effect_has(const char *id);
 /* The number of an option, up to `most`; ends the program if it is none. */
 int effect_number(const char *option, const char *text, int most);
 
+/* The URL of the store: as the option has it, or else FLEET_STORE of the
+   environment.  Others see options, and there may be a password in it. */
+const char *effect_store(const char *option);
+
 void effect_read_secret(idem_config *config, const char *path);
 
 #endif

@@ -35,7 +35,9 @@ static const char help[] =
     "one of several that pour what is asked for over MQTT, once\n\n"
     "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
     "  --id NAME           of this gateway (gateway)\n"
-    "  --store URL         what all gateways share (redis://127.0.0.1)\n"
+    "  --store URL         what all gateways share (FLEET_STORE of the\n"
+    "                      environment, or redis://127.0.0.1); others see an\n"
+    "                      option, so a password belongs there\n"
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
     "  --log FILE          what was poured (pump.log)\n"
     "  --new-log FILE      makes a log, and ends\n"
@@ -187,7 +189,7 @@ static void open_fleet(gateway *g)
     g->config.lease_ms = (uint32_t)g->lease_ms;
     g->config.retention_ms = RETENTION_S * UINT32_C(1000);
     g->config.max_attempts = 255;       // each is looked up in the log first
-    result = fleet_open(&g->f, g->store, &g->config);
+    result = fleet_open(&g->f, effect_store(g->store), &g->config);
     if (result != IDEM_OK)
         effect_die(idem_text(result), g->f.reason);
 }
@@ -195,7 +197,7 @@ static void open_fleet(gateway *g)
 static gateway this_one = {
     .broker = { .program = "gateway", .host = "127.0.0.1", .id = "gateway",
                 .port = 1883 },
-    .store = "redis://127.0.0.1", .secret = "gateway.secret",
+    .store = "", .secret = "gateway.secret",
     .log = "pump.log", .lease_ms = 10000 };
 
 /* Where the value of an option goes: text, or else a number. */

@@ -25,8 +25,8 @@ stop_kafka() {
 
 # consume [BEFORE IT]...: a consumer, until nothing comes any more
 consume() {
-    "$@" "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
-        --store "$redis_url#$kafka_name" --secret "$work/secret" \
+    FLEET_STORE="$redis_url#$kafka_name" "$@" "$B/fleet/consumer" \
+        --brokers "$(cat "$work/$kafka_name.kafka")" --secret "$work/secret" \
         --log "$work/$kafka_name.log" --lease-ms 10000 $options \
         2>>"$work/$kafka_name-printed.log"
 }

@@ -75,7 +75,9 @@ scene() {
 slow() {
     name=slow
     mkdir "$work/$name"
-    chaos 0 1 none --store "$1#slow" --ml-ms 600
+    export FLEET_STORE="$1#slow"
+    chaos 0 1 none --ml-ms 600
+    unset FLEET_STORE
     all_once 1
     ! grep check "$work/$name"/answers-* || fail "slow: not to the end"
     # A sender asks for 12 hours, and the broker may keep that for a while.
