@@ -27,7 +27,7 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
     return met % GRANULE * GRANULE;
 }
 
-static unsigned idemi_opening_apply(idem_table *t, const idemi_record *r,
+static unsigned idemi_opening_apply(idem_table *t, idemi_record *r,
                                     uint32_t sequence)
 {
     (void)r, (void)sequence;

@@ -181,7 +181,7 @@ eva_records() {
     step=64
     [ "$1" != idem.h ] || step=$(long echo 7)
     eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
-        -eva-slevel-function idemi_opening_blank:3000 \
+        -eva-slevel-function idemi_opening_blank:40000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_reading_has_record \
         $(apart idemi_opening_memory idemi_public_prepare idemi_record_codec \
@@ -201,20 +201,20 @@ eva_bytes() {
 
 eva_opening() {
     paths=idemi_reading_headers:200,idemi_reading_record:100
-    paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
+    paths=$paths,idemi_reading_find_head:50,idemi_basics_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_opening_memory idemi_opening_finish idemi_reading_header \
         idemi_opening_next_header idemi_opening_next_sector \
-        idemi_opening_journal idemi_opening_sectors; do
+        idemi_opening_journal idemi_opening_sectors idemi_opening_time; do
         paths=$paths,$f:10
     done
-    turns=idemi_reading_head,idemi_opening_next_header,idemi_opening_sectors
+    turns=idemi_reading_find_head,idemi_opening_next_header,idemi_opening_sectors
     eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
         $(apart idemi_opening_memory idemi_public_prepare idemi_reading_header \
             idemi_reading_headers idemi_opening_next_header idemi_opening_next_sector \
-            idemi_reading_head)
+            idemi_reading_find_head)
 }
 
 # But what only a journal or a sender needs; what WP alone shows

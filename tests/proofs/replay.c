@@ -59,7 +59,9 @@ int main(void)
             idemi_keys_interrupt(&table,
                                  idemi_slot_at(&table, below(CAPACITY)));
             break;
-        default: idemi_opening_time(&table, any()); break;
+        default:
+            idemi_opening_time(&table, any(), (int)below(2));
+            break;
         }
     idemi_opening_finish(&table, any());
     return 0;
