@@ -231,7 +231,7 @@ part_eva() {
     shown bytes
     shown opening
     reached "records reading opening" \
-        'idemi_cursor_bytes|idemi_opening_sender' \
+        'idemi_cursor_(bytes|words)|idemi_opening_(sender|replace)' \
         records replay bytes opening
     long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
