@@ -117,6 +117,7 @@ log_dest stderr
 END
     mosquitto -c "$work/broker.conf" >>"$work/broker.log" 2>&1 &
     broker=$!
+    wait_for mosquitto_pub -p "$broker_port" -t started -n
 }
 
 start_redis() {
