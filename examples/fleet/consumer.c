@@ -39,7 +39,8 @@ static struct option {
       "environment, where a password belongs; or redis://127.0.0.1" },
     { "--secret", "fleet.secret", "file of 16 random bytes, shared too" },
     { "--lease-ms", "10000", "for one record" },
-    { "--log", "pump.log", "what was executed; --new-log makes it, once" },
+    { "--log", "pump.log", "what was executed, shared too; --new-log makes "
+      "it, once" },
     { "--idle-ms", "0", "ends after this long without a record; 0: never" }
 };
 enum { BROKERS, TOPIC, GROUP, PARTITION, SESSION_MS, STORE, SECRET, LEASE,
@@ -250,8 +251,7 @@ int main(int argc, char **argv)
     effect_open(option(LOG));
     effect_read_secret(&config, option(SECRET));
     config.lease_ms = (uint32_t)number(LEASE);
-    if (fleet_open(&f, effect_store(option(STORE)), &config) != IDEM_OK)
-        effect_die("fleet", f.reason);
+    effect_need(&f, fleet_open(&f, effect_store(option(STORE)), &config));
     open_kafka();
     consume();
     rd_kafka_consumer_close(kafka);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _DEFAULT_SOURCE
 #include "effect.h"
+#include "../random.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char title[] =
-    "fleet log: it says what was executed, so never cut or replace it\n";
-enum { TITLE = sizeof title - 1 };
+// A log's first line is the title and a name of 16 digits.
+static const char title[] = "fleet log, never to be cut or replaced: ";
+enum { TITLE = sizeof title - 1, HEADER = TITLE + 16 + 1 };
 
 static const char *log_path;
 static int log_fd;
+static uint64_t log_name;
 static off_t log_seen;              // bytes there were at least
 
 void effect_die(const char *what, const char *why)
@@ -54,11 +57,16 @@ static int sync_folder_of(const char *path)
 
 void effect_make(const char *path)
 {
+    char header[HEADER + 1];
+
+    if (!random_fill(&log_name, sizeof log_name))
+        effect_die("/dev/urandom", "no random name for a log");
+    snprintf(header, sizeof header, "%s%016" PRIx64 "\n", title, log_name);
     log_path = path;
     log_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
     if (log_fd < 0)
         effect_die(path, strerror(errno));
-    append(title, TITLE);
+    append(header, HEADER);
     if (!sync_folder_of(path))
         effect_die(path, strerror(errno));
     close(log_fd);
@@ -66,7 +74,7 @@ void effect_make(const char *path)
 
 void effect_open(const char *path)
 {
-    char first[TITLE];
+    char header[HEADER + 1] = "", *end = header;
 
     log_path = path;
     log_fd = open(path, O_RDWR | O_APPEND);
@@ -74,8 +82,10 @@ void effect_open(const char *path)
         effect_die(path, errno != ENOENT ? strerror(errno)
                    : "no log: what was executed is not known.  Restore it, or "
                      "if nothing was, make one (--new-log)");
-    if (pread(log_fd, first, TITLE, 0) != TITLE ||
-        memcmp(first, title, TITLE) != 0)
+    if (pread(log_fd, header, HEADER, 0) == HEADER &&
+        memcmp(header, title, TITLE) == 0)
+        log_name = strtoull(header + TITLE, &end, 16);
+    if (end != header + HEADER - 1 || *end != '\n')
         effect_die(path, "not the log it was: cut, or replaced");
 }
 
@@ -101,7 +111,7 @@ static void take_log(void)
         effect_die(log_path, strerror(errno));
     if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
         effect_die(log_path, "replaced: what was executed is not known");
-    if (opened.st_size < log_seen || opened.st_size < TITLE)
+    if (opened.st_size < log_seen || opened.st_size < HEADER)
         effect_die(log_path, "cut short: what was executed is not known");
     log_seen = opened.st_size;
     if (pread(log_fd, &last, 1, log_seen - 1) != 1)
@@ -208,6 +218,13 @@ const char *effect_store(const char *option)
     return *option ? option : found ? found : "redis://127.0.0.1";
 }
 
+void effect_need(const fleet *f, int result)
+{
+    if (result != IDEM_OK)
+        effect_die(f->reason, result != IDEM_E_FORMAT ? idem_text(result)
+                   : "another log than theirs, another secret or version");
+}
+
 void effect_read_secret(idem_config *config, const char *path)
 {
     char bytes[sizeof config->secret + 1];
@@ -220,5 +237,7 @@ void effect_read_secret(idem_config *config, const char *path)
     if (len != sizeof config->secret)
         effect_die(path, "not 16 bytes");
     memcpy(config->secret, bytes, sizeof config->secret);
+    for (size_t i = 0; i < sizeof log_name; i++)
+        config->secret[i] ^= (uint8_t)(log_name >> 8 * i);
     close(fd);
 }

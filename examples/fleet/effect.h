@@ -4,12 +4,15 @@
  *
  * The log is the sensor: after a crash it says whether an effect was made.  It
  * has two lines of each, "begins ID TEXT" before and "ends ID TEXT" after it,
- * both durable.  So begun and not ended means: nobody knows how far it came.  And it
- * says what it is: one that is missing, empty or replaced has lost lines, and
- * no line in it would not mean that nothing was done.  So it is not made by the
- * way, but once, by effect_make; and whoever finds none ends.  The last line of
- * an ID decides, for an ID that was forgotten may be used again.  No ID is
- * another with a blank and more behind it.
+ * both durable.  So begun and not ended means: nobody knows how far it came.
+ * And it says what it is: one that is missing, empty or replaced has lost
+ * lines, and no line in it would not mean that nothing was done.  So it is not
+ * made by the way, but once, by effect_make; and whoever finds none ends.  All
+ * who share a store share a log, on other machines too: another one does not say
+ * what they have begun.  So it has a name, and whoever has another one is
+ * refused as if with another secret.  The last line of an ID decides, for an ID
+ * that was forgotten may be used again.  No ID is another with a blank and more
+ * behind it.
  *
  * It also fences: effect_begin looks and writes under the file's lock.  A
  * gateway that was suspended until another had taken over finds that it has
@@ -55,6 +58,10 @@ int effect_number(const char *option, const char *text, int most);
    environment.  Others see options, and there may be a password in it. */
 const char *effect_store(const char *option);
 
+/* Reads the secret, which a fleet has for one log: open that before. */
 void effect_read_secret(idem_config *config, const char *path);
+
+/* Ends the program if a fleet was not opened. */
+void effect_need(const fleet *f, int result);
 
 #endif

@@ -39,7 +39,7 @@ static const char help[] =
     "                      environment, or redis://127.0.0.1); others see an\n"
     "                      option, so a password belongs there\n"
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
-    "  --log FILE          what was poured (pump.log)\n"
+    "  --log FILE          what was poured, the same for all (pump.log)\n"
     "  --new-log FILE      makes a log, and ends\n"
     "  --lease-ms MS       the wait for a gateway that dies (10000)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
@@ -180,8 +180,6 @@ static void run(gateway *g)
 
 static void open_fleet(gateway *g)
 {
-    int result;
-
     effect_read_secret(&g->config, g->secret);
     g->config.capacity = 1;             // not looked at
     g->config.key_max = KEY_MAX;
@@ -189,9 +187,7 @@ static void open_fleet(gateway *g)
     g->config.lease_ms = (uint32_t)g->lease_ms;
     g->config.retention_ms = RETENTION_S * UINT32_C(1000);
     g->config.max_attempts = 255;       // each is looked up in the log first
-    result = fleet_open(&g->f, effect_store(g->store), &g->config);
-    if (result != IDEM_OK)
-        effect_die(idem_text(result), g->f.reason);
+    effect_need(&g->f, fleet_open(&g->f, effect_store(g->store), &g->config));
 }
 
 static gateway this_one = {

@@ -153,6 +153,38 @@ logs() {
     cat "$work/effect"
 }
 
+# A log that is not the fleet's does not say what another gateway has begun: as
+# one that is made anew on a second machine, or after a loss.
+another_log() {
+    name=another_log
+    mkdir "$work/$name"
+    "$B/fleet/gateway" --new-log "$work/$name/log"
+    "$B/fleet/gateway" --new-log "$work/$name/log-2"
+    start_gateway 1 --store "$redis_url#another_log" --ml-ms 60000
+    wait_for test -s "$work/$name/ready-1"
+    "$pour" --port "$broker_port" --retry 500 a 3 >"$work/$name/answer" &
+    children="$children $!"
+    wait_for grep -q begins "$work/$name/log"
+    signal=KILL; end "$gateway_1"
+    ahead redis 10                      # its lease is over
+    timeout 20 "$B/fleet/gateway" --port "$broker_port" --id other \
+        --secret "$work/secret" --log "$work/$name/log-2" \
+        --store "$redis_url#another_log" 2>"$work/refused" >/dev/null
+    [ "$? $(grep -c begins "$work/$name/log-2")" = "1 0" ] ||
+        fail "another log: poured again: $(cat "$work/$name/log-2")"
+    grep -q "not this fleet's.*another log" "$work/refused" ||
+        fail "another log: $(cat "$work/refused")"
+    start_gateway 1 --store "$redis_url#another_log"
+    wait_for test -s "$work/$name/answer"
+    [ "$(cat "$work/$name/answer")" = "a 3 0x83 check the cup" ] ||
+        fail "another log: $(cat "$work/$name/answer")"
+    signal=TERM
+    end $children
+    children=
+    passed=$((passed + 3))
+    echo "another log: a gateway with a log of its own is refused"
+}
+
 # blind KILLS COMMANDS: the same without; the scene must be able to fail
 blind() {
     name=without-a-store
@@ -165,6 +197,7 @@ blind() {
 head -c 16 /dev/urandom >"$work/secret"
 need broker redis postgres
 logs
+another_log
 ended
 slow "$redis_url"
 kills=8 count=250
