@@ -6,7 +6,9 @@
    The journal's file is made first, and locked; its secret after that, under
    the lock.  So a secret whose journal is not there, or is empty, and a journal
    that has records but no secret, mean that one of the two was lost: neither is
-   made again. */
+   made again.  A journal that was overwritten with zeros nobody can tell from
+   one that nothing was written to: where that matters have the sensor tell, as
+   the log of station/pump.h does. */
 #ifndef SECRET_H
 #define SECRET_H
 
