@@ -8,8 +8,8 @@
  * And it says what it is: one that is missing, empty or replaced has lost
  * lines, and no line in it would not mean that nothing was done.  So it is not
  * made by the way, but once, by effect_make; and whoever finds none ends.  All
- * who share a store share a log, on other machines too: another one does not say
- * what they have begun.  So it has a name, and whoever has another one is
+ * who share a store share a log, on other machines too: another one does not
+ * say what they have begun.  So it has a name, and whoever has another one is
  * refused as if with another secret.  The last line of an ID decides, for an ID
  * that was forgotten may be used again.  No ID is another with a blank and more
  * behind it.

@@ -39,6 +39,7 @@ VERDICTS = {
 }
 
 DEADLINE_MS = 43200000
+LONG_S = 4294967            # longer than any deadline
 
 
 def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
@@ -218,6 +219,8 @@ class Command:
         self.number, self.key, self.payload = number, key, payload
         self.first_s, self.seen_s, self.times = first_s, running_s(), 0
         self.due, self.listening = 0, False
+        if first_s is not None and first_s > time.time():
+            self.seen_s -= LONG_S       # that clock was set back: who knows
 
     def elapsed_ms(self):
         """Since the first time, which was perhaps before a restart, or more.

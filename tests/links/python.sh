@@ -60,8 +60,9 @@ answers() {
     echo "answers: one without a reason is none"
 }
 
-# aged WALL RUNNING [YES]: the age of a command in s, after the clock on the
-# wall went by so much and the other one by so much; sent first before a restart
+# aged WALL RUNNING [BEFORE]: the age of a command in s, after the clock on the
+# wall went by so much and the other one by so much; sent first before a restart,
+# so long ago by the clock on the wall
 aged() {
     python3 - "$examples/python" "$@" <<'END'
 import sys
@@ -73,7 +74,8 @@ outbox.time = type(sys)("clocks")
 outbox.time.time = lambda: 1e9
 outbox.time.CLOCK_BOOTTIME = time.CLOCK_MONOTONIC
 outbox.time.clock_gettime = lambda clock: 50.
-command = outbox.Command(1, b"key", b"5", 1e9 - 7 if sys.argv[4:] else None)
+command = outbox.Command(1, b"key", b"5", 1e9 - float(sys.argv[4])
+                         if sys.argv[4:] else None)
 command.first_s = command.first_s or 1e9
 outbox.time.time = lambda: 1e9 + wall
 outbox.time.clock_gettime = lambda clock: 50. + running
@@ -83,9 +85,11 @@ END
 
 # A command does not get younger when a clock is set, or stands.
 ages() {
-    is "$(aged 5 5)|$(aged 5 5 yes)|$(aged -86400 60)" "5|12|60"
-    is "$(aged 86400 60)|$(aged 0 172800 yes)|$(aged 1 1 yes)" \
+    is "$(aged 5 5)|$(aged 5 5 7)|$(aged -86400 60)" "5|12|60"
+    is "$(aged 86400 60)|$(aged 0 172800 7)|$(aged 1 1 7)" \
         "86400|172800|8"
+    # Sent in the future: the clock was set back, and nobody knows by how much.
+    is "$(aged 5 5 -1)|$(aged 86400 5 -1)" "4294972|4294972"
     echo "ages: none gets less"
 }
 
