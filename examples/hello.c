@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-/* keys; bytes of scope and key, of a response; no state, no senders */
+/* keys, bytes of scope and key, of a response; no state, no senders */
 IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
 static idem_config config = { IDEM_SIZES(pump) };
 static idem_table table;
 
-/* in ms, never set: yours is HAL_GetTick, millis .. */
+/* ms since any moment, not a clock that is set: HAL_GetTick, millis .. */
 static uint32_t now(void) { return (uint32_t)(clock() * 1e3 / CLOCKS_PER_SEC); }
 
 static int pour(idem_job *job)
@@ -42,7 +42,7 @@ int main(void)
         return 1; /* idem_explain returns why */
     command("42", "pour 5 ml");
     command("42", "pour 5 ml"); /* sent again: the answer was lost */
-    command("43", "pour 5 ml"); /* a second helping is another key */
-    command("42", "pour 9 ml"); /* a bug of the sender's */
+    command("43", "pour 5 ml"); /* 5 ml more: a new command has a new key */
+    command("42", "pour 9 ml"); /* a bug in the sender */
     return 0;
 }
