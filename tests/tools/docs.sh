@@ -95,6 +95,7 @@ done
 runs "$out/hello"
 runs "$out/file" "$out/journal" 42 pour
 runs "$out/file" "$out/journal" 42 pour
-grep -q "^finished before" "$out/printed" || { echo "FAILED: docs/sqlite.c did not finish before it was asked again"; exit 1; }
+grep -q "^finished before" "$out/printed" ||
+    { echo "FAILED: examples/file.c did not replay its command"; exit 1; }
 [ "$passed" -ge 4 ] || { echo "only $passed blocks found"; exit 1; }
 echo "docs: $passed passed, 0 failed"
