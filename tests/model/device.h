@@ -62,6 +62,7 @@ typedef struct device {
     int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
+    uint32_t     senders;           // that the table was opened with
     idem_reply   reply;             // .. begin's
     idem_entry   shown;             // by the latest look at a key
     const char  *line, *at;         // of calls that runs, and its next word
@@ -249,6 +250,7 @@ static inline void device_make_memory(device *d)
                                       c->state_max);
     idem_table t;
 
+    d->senders = c->senders;
     most += IDEM_SENDERS_MEMORY_SIZE(c->senders);
     PROMISE(idem_open(&t, c, NULL, 0, 0) == IDEM_E_MEMORY);
     PROMISE(t.needed <= most && t.needed == idem_memory_size(c));
@@ -1643,15 +1645,18 @@ static inline uint64_t device_floor(const device *d, unsigned scope)
 
 /* What is recorded, if this boot has confirmed what it found, and its latest
    call is known to have ended; a claim that failed may be found, and with it
-   that it took over an entry. */
+   that it took over an entry.  The configuration may be the next boot's. */
 static inline void device_keep_floors(device *d)
 {
+    uint32_t next = d->config.senders;
     int is_certain = !d->medium.off && !d->lost && !d->damaged &&
                      !d->model.faulty && d->model.wrote &&
                      d->config.durability == IDEM_EACH;
 
+    d->config.senders = d->senders;
     for (unsigned i = 0; i < d->scopes; i++)
         d->floors[i] = is_certain ? device_floor(d, i) : 0;
+    d->config.senders = next;
 }
 
 /* What was refused for good is refused by each later boot (S10), until a call

@@ -866,10 +866,11 @@ static inline void flash_flip(flash *f, uint32_t at, unsigned bit)
         f->durable[at] ^= (uint8_t)(1u << bit);
 }
 
+/* From anywhere, its own bytes, too. */
 static inline void flash_load(flash *f, uint32_t at, const void *src,
                               uint32_t len)
 {
-    memcpy(f->bytes + at, src, len);
+    memmove(f->bytes + at, src, len);
     flash_settle(f, at, len);
 }
 

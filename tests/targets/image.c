@@ -172,7 +172,7 @@ static int a_full_table_refuses(uint32_t tick)
     int good = starts(tick);
 
     for (unsigned i = 0; i < KEYS; i++) {
-        good &= begin("aabbccdd" + 2 * i, 0, 0) == IDEM_EXECUTE;
+        good &= begin(&"aabbccdd"[2 * i], 0, 0) == IDEM_EXECUTE;
         good &= i == KEYS - 1 || complete(TEXT("poured"), 0, NULL, 0);
     }
     good &= begin("ee", 0, 0) == IDEM_E_FULL;

@@ -604,8 +604,8 @@ TEST(a_header_far_behind_the_head_is_a_loss)
 
     if (dead == d->medium.size)
         dead = 0;
-    forge_header(dead, 20 + 3, 1);
-    forge_header(dead, 16 + 3, 1);
+    forge_header(dead, 20 + 2, 1);
+    forge_header(dead, 16 + 2, 1);
     run("P lost1 Ba:uncertain");
 }
 

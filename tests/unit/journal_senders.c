@@ -246,7 +246,8 @@ static const scenario scenarios[] = {
     // Not for one who was idle for longer, and was forgotten, but whose entry
     // is still in the journal.
     { "an_opening_forgets_who_is_idle_for_longest",
-      "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B26 C26" OVER
+      "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24 "
+      "wait600000 M M B26 C26" OVER
       "rotate@ rotate@ B25 C25 evicted1 B26:old P B26:old" },
     { "who_was_forgotten_for_another_is_not_in_its_way",
       "nor: keys=96 evict senders=1 scopes=8 most=9" NEXT("1") NEXT("2")
