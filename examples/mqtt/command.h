@@ -24,7 +24,8 @@ enum {
 // drop what it then still has (message expiry interval), for the broker keeps
 // that as long as we are connected, however busy; while we are away it keeps it
 // for SESSION_S.  An answer is remembered for longer than both: a copy that
-// comes later would be executed once more.
+// comes later would be executed once more.  The broker counts both by its clock
+// on the wall: that must not be set back by an hour, or more.
 enum { DEADLINE_S = 43200, SESSION_S = 39600, RETENTION_S = 86400 };
 typedef char late_copies_are_known
     [DEADLINE_S + SESSION_S < RETENTION_S ? 1 : -1];
