@@ -242,7 +242,8 @@ part_tests() {
         # A fuzzer lives the same lives under the same sanitizers.
         unit=$(echo "$all" | grep -vx lives)
         units="config life keys numbers journal_opening journal_damage
-            journal_hash table hash_siphash hash_halfsiphash hash_fnv"
+            journal_failing journal_senders journal_hash table hash_siphash
+            hash_halfsiphash hash_fnv"
         geometries=ecc-odd level=-O0
         echo "skipped: $(echo $(echo "$all" | grep -vxF "$(echo $units |
             tr ' ' '\n')")), with 32 bits; all with -O3, MSan, s390x"
