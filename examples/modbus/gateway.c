@@ -216,6 +216,14 @@ static void accept_connection(void)
     heard_ms[place] = now;
 }
 
+/* Has the pump stop when it is time.  (What pours by itself, and not into a log,
+   has a timer of its own for that: a message may be waited for.) */
+static void attend_pump(void)
+{
+    if (pump_stops(&the.p))
+        station_complete(&the, &the.p.claim, STATUS_POURED, 0, "");
+}
+
 static void run(int listener)
 {
     int i;
@@ -233,11 +241,11 @@ static void run(int listener)
                     close(polled[i].fd);
                     polled[i].fd = -1;
                 }
+                attend_pump();
             }
         if (ready > 0 && polled[0].revents)
             accept_connection();
-        if (pump_stops(&the.p))
-            station_complete(&the, &the.p.claim, STATUS_POURED, 0, "");
+        attend_pump();
         idem_maintain(&the.j.table, journal_millis());
     }
 }
@@ -262,7 +270,7 @@ int main(int argc, char **argv)
     if (!bus || !registers)
         journal_die("gateway", modbus_strerror(errno));
     // A request comes at once, and whole: meanwhile nobody else is served.
-    modbus_set_indication_timeout(bus, 1, 0);
+    modbus_set_indication_timeout(bus, 0, 100000);
     modbus_set_byte_timeout(bus, 0, 0);
     listener = modbus_tcp_listen(bus, 8);
     if (listener < 0)

@@ -72,6 +72,10 @@ crowd() {
     [ "${got#* }" -lt 60 ] || fail "crowd: ${got#* } files are open"
     is "$(ask "0 7 1 5" "0 7 2 5")" "1|1"
     stop
+    # Who begins a message does not make the pump run on.
+    start --ml-ms 100
+    is "$(ask "mute 0 7 3 5")" "1 soon"
+    stop
     echo "crowd: 200 silent connections, and one that is served"
 }
 

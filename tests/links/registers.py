@@ -9,6 +9,9 @@
 "raw FUNCTION AT ..."        a message as it is: 10 (16), 6 or 5; registers
 "raw 23 AT COUNT ..."        writes ... to 0 and reads COUNT registers from AT
 "slow"                       begins a message, and goes on a byte at a time
+"mute WINDOW ..."            writes a command, begins a message on each of 20
+                             connections, and asks on: the status, and whether
+                             it came within 5 s
 "flood"                      202 commands of 1 ml in window 0, epoch 7
 "crowd PID WINDOW ..."       writes a command after 200 others have connected,
                              and counts the files that PID has open"""
@@ -74,6 +77,18 @@ def slow(link):
     return "heard out"
 
 
+def mute(port, link, command):
+    others = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+    begun = time.monotonic()
+    once(link, *command)
+    for one in others:
+        one.sendall(b"\0")
+    status = ask(link, *command)
+    for one in others:
+        one.close()
+    return f"{status} {'soon' if time.monotonic() - begun < 5 else 'late'}"
+
+
 def crowd(port, pid, command):
     silent = [socket.create_connection(("127.0.0.1", port))
               for _ in range(200)]
@@ -95,6 +110,8 @@ def main(port, lines):
                 print(raw(link, words[1:]))
             elif words[0] == "once":
                 print(once(link, *map(int, words[1:])))
+            elif words[0] == "mute":
+                print(mute(port, link, list(map(int, words[1:]))))
             elif words[0] == "crowd":
                 words = list(map(int, words[1:]))
                 print(crowd(port, words[0], words[1:]))
