@@ -43,17 +43,19 @@ static void run_for(long ms)
 }
 
 /* Pours, and renews the lease four times in it; returns whether it came to its
-   end.  It stops when another may have taken over. */
+   end.  It stops when another may have taken over.  A pump runs on while a
+   renewal waits for the store: that time counts.  (One that pours has a timer
+   of its own, for a renewal may outlast it.) */
 static int pour(const command *c, long ml, const idem_claim *claim)
 {
     gateway *g = c->device;
-    long rest = ml * g->ml_ms, slice = g->lease_ms / 4, missed = 0;
+    long long end = connection_ms() + ml * g->ml_ms, rest;
+    long slice = g->lease_ms / 4, missed = 0;
     int result;
 
-    while (rest > 0) {
-        run_for(rest < slice ? rest : slice);
-        rest -= slice;
-        if (rest <= 0 || !claim)
+    while ((rest = end - connection_ms()) > 0) {
+        run_for(rest < slice ? (long)rest : slice);
+        if (rest <= slice || !claim)
             continue;
         result = fleet_renew(&g->f, claim, 0);
         missed = result == IDEM_OK ? 0 : missed + 1;

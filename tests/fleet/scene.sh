@@ -89,6 +89,30 @@ slow() {
     echo "slow: 4 commands of up to 5 s with leases of 3 s, each executed once"
 }
 
+# A store that is silent while it pours does not make it pour more.
+paused() {
+    name=paused
+    mkdir "$work/$name"
+    "$B/fleet/gateway" --new-log "$work/$name/log"
+    start_gateway 1 --store "$redis_url#paused" --ml-ms 2000 --lease-ms 10000
+    wait_for test -s "$work/$name/ready-1"
+    "$pour" --port "$broker_port" --retry 20000 a 3 >"$work/$name/answer" &
+    children="$children $!"
+    wait_for grep -q begins "$work/$name/log"
+    begun=$(date +%s%N)
+    kill -STOP "$redis"
+    sleep 5
+    kill -CONT "$redis"
+    wait_for grep -q ends "$work/$name/log"
+    [ $((($(date +%s%N) - begun) / 1000000)) -lt 7500 ] ||
+        fail "paused: a pour of 6 s took more than 7.5 s"
+    signal=TERM
+    end $gateway_1 $children
+    children=
+    passed=$((passed + 1))
+    echo "paused: a pour of 6 s, and a store that is silent for 5 s of them"
+}
+
 # A signal does not cut a pour short: it ends after that.
 ended() {
     "$B/fleet/gateway" --new-log "$work/ended.log"
@@ -198,6 +222,7 @@ head -c 16 /dev/urandom >"$work/secret"
 need broker redis postgres
 logs
 another_log
+paused
 ended
 slow "$redis_url"
 kills=8 count=250
