@@ -121,7 +121,7 @@ static uint32_t number(const char *option, const char *text, uint32_t most)
     unsigned long long n = strtoull(text, &end, 0);
 
     if (end == text || *end || n > most)
-        die(option, "a number that it cannot be");
+        die(option, "not a number, or too large");
     return (uint32_t)n;
 }
 
@@ -141,7 +141,7 @@ static void read_secret(const char *journal)
     unsigned char *secret;
 
     if (read_whole(&secret, path) != sizeof config.secret)
-        die(path, "not 16 bytes");
+        die(path, "not a secret, which has 16 bytes");
     memcpy(config.secret, secret, sizeof config.secret);
     free(secret);
     free(path);
@@ -190,11 +190,11 @@ static void take_options_of(const char *path)
         int found = sscanf(line, " %19s %299s", name, value);
 
         if (!strchr(line, '\n') && !feof(file))
-            die(path, "too long a line");
+            die(path, "a line is too long");
         if (found < 1 || name[0] == '#')
             continue;
         if (found < 2)
-            die(name, "without a value");
+            die(name, "no value; see --help");
         take_option(name, value);
     }
     fclose(file);

@@ -90,7 +90,7 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     int result;
 
     if (!parse(j, &sector, geometry)) {
-        fprintf(stderr, "migrate: %s: no geometry, see\n%s", geometry, help);
+        fprintf(stderr, "migrate: %s: not a geometry, see\n%s", geometry, help);
         return 0;
     }
     memcpy(j->config.secret, secret, sizeof j->config.secret);
@@ -122,8 +122,8 @@ static void warn(journal *from, uint32_t now_ms)
                 "each begin a new epoch\n", from->path);
     if (idem_horizon(&from->table, &reach_ms, now_ms) == IDEM_OK &&
         reach_ms < from->config.retention_ms)
-        fprintf(stderr, "%s: what was completed more than %lu s ago may have "
-                "been evicted: it will be new\n", from->path,
+        fprintf(stderr, "%s: commands completed more than %lu s ago may have "
+                "been evicted: to the new journal they are new\n", from->path,
                 (unsigned long)(reach_ms / 1000));
 }
 
@@ -135,7 +135,7 @@ static int copy(journal *to, journal *from)
 
     if (result == IDEM_UNCERTAIN) {
         fprintf(stderr, "%s: records were lost, so unknown keys may have been "
-                "executed: go on with it for one retention, then copy it\n",
+                "executed: use it for one more retention, then copy it\n",
                 from->path);
         return 1;
     }

@@ -37,7 +37,8 @@ static inline int secret_path(char *dst, const char *path, const char *ending)
 {
     int len = snprintf(dst, SECRET_PATH, "%s%s", path, ending);
 
-    return (len >= 0 && len < SECRET_PATH) || secret_wrong(path, "too long");
+    return (len >= 0 && len < SECRET_PATH) ||
+           secret_wrong(path, "the name is too long");
 }
 
 /* Reads a secret that is there; returns whether it is one. */

@@ -135,8 +135,8 @@ static void open_outbox(const char *path)
         exit(2);
     need(idem_open(&table, &config, memory, sizeof memory, now));
     if (table.stats.lost) {
-        fprintf(stderr, "%s: damaged: a number might be used again.  Look at "
-                "what was done, then begin a new one\n", path);
+        fprintf(stderr, "%s: damaged: a number might be used again.  Find out "
+                "what was executed, then begin a new outbox\n", path);
         exit(2);
     }
     need(idem_state(&table, s.counter, &len));
@@ -199,7 +199,7 @@ static int next_line(char *text, size_t size)
         return 0;
     len = strcspn(text, "\n");
     if (!text[len]) {
-        fprintf(stderr, "too long a line, or without an end: %s\n", text);
+        fprintf(stderr, "a line is too long, or has no newline: %s\n", text);
         exit(2);
     }
     text[len] = 0;
@@ -216,7 +216,7 @@ static void take_commands(uint32_t now)
         size_t len = parse(payload, text);
 
         if (!len) {
-            fprintf(stderr, "no command: %s\n", text);
+            fprintf(stderr, "not a command, see --help: %s\n", text);
             exit(2);
         }
         put(payload, len, now);
@@ -367,7 +367,7 @@ static void run(void)
             return;
         len = host_read(s.line, bytes, sizeof bytes, wait);
         if (len < 0)
-            host_die("the line is gone");
+            host_die("the line was closed");
         for (i = 0; i < len; i++)
             if (protocol_decode(&decoder, &m, bytes[i]))
                 take_answer(&m, host_millis());

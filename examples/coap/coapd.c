@@ -241,7 +241,7 @@ static coap_context_t *start_coap(void)
     at.size = sizeof at.addr.sin;
     context = coap_new_context(NULL);
     if (!context || !coap_new_endpoint(context, &at, COAP_PROTO_UDP))
-        journal_die("coapd", "cannot listen at this port");
+        journal_die("coapd", "cannot listen on the port: is it in use?");
     coap_register_option(context, OPTION_KEY);
     add_resource(context, "pour", on_pour);
     add_resource(context, "3/0/4", on_reboot);
@@ -253,7 +253,7 @@ static void run(coap_context_t *context)
     while (station_runs(&the) && !reboot) {
         uint32_t left = the.p.running ? 1 + pump_left(&the.p) : 100;
         if (coap_io_process(context, left < 100 ? left : 100) < 0)
-            journal_die("coapd", "coap_io_process");
+            journal_die("coapd", "coap_io_process failed");
         if (pump_stops(&the.p))
             on_stopped();
         idem_maintain(&the.j.table, journal_millis());

@@ -155,7 +155,7 @@ static void process_until(long long end_ms, int until_answered)
 {
     while (now_ms() < end_ms && !(until_answered && the.answered))
         if (coap_io_process(the.context, 20) < 0)
-            die("coap_io_process");
+            die("coap_io_process failed");
 }
 
 /* Sends a command until its outcome is known, or it is too late for one; true
@@ -178,7 +178,8 @@ static int command(const char *key, const char *ml)
         verdict = decide(&delay_ms);
     } while (verdict == IDEM_RESEND);
     if (verdict == IDEM_GIVE_UP)
-        snprintf(the.text, sizeof the.text, "given up: nobody knows");
+        snprintf(the.text, sizeof the.text,
+                 "given up: nobody knows whether it was poured");
     printf("%s %s %u.%02u %s\n", key, ml, the.code >> 5, the.code & 31,
            the.text);
     fflush(stdout);
@@ -202,7 +203,7 @@ static void start(int port)
         the.session = coap_new_client_session(the.context, NULL, &at,
                                               COAP_PROTO_UDP);
     if (!the.session)
-        die("cannot make a session");
+        die("cannot make a session with the server");
     coap_session_set_ack_timeout(the.session, timeout);
     coap_register_response_handler(the.context, on_response);
 }
@@ -216,7 +217,7 @@ static int run_lines(void)
 
     while (getline(&line, &size, stdin) > 0) {
         if (!strchr(line, '\n'))
-            die("the last line has no end: it may be cut short");
+            die("the last line has no newline: it may be incomplete");
         key = strtok(line, " \t\r\n");
         ml = key ? strtok(NULL, " \t\r\n") : NULL;
         if (key && (!ml || strtok(NULL, " \t\r\n")))
@@ -240,7 +241,7 @@ int main(int argc, char **argv)
     }
     port = strtol(argv[1], &end, 10);
     if (*end || port < 1 || port > 65535 || argc % 2 != 0)
-        die("PORT KEY ML ...; see --help");
+        die("give PORT KEY ML ...; see --help");
     the.seed = (unsigned)now_ms() ^ (unsigned)getpid();
     start((int)port);
     if (argc == 2)

@@ -84,7 +84,8 @@ int fleet_open(fleet *f, const char *url, const idem_config *config)
         return fleet_fail(f, IDEM_E_ARG, "rediss: there is no TLS here; "
                           "connect to a tunnel with redis://");
     if (!parse(f, url))
-        return fleet_fail(f, IDEM_E_ARG, "no URL of a store, or a bad name");
+        return fleet_fail(f, IDEM_E_ARG, "the URL is of no store that was "
+                          "linked, or its #name is bad: a to z, 0 to 9, _");
     f->timeout_ms = (int)(fleet_lease(f, 0) / 2);
     if (f->timeout_ms > TIMEOUT_MS)
         f->timeout_ms = TIMEOUT_MS;
@@ -177,7 +178,8 @@ int fleet_ask(fleet *f, fleet_call *c)
         }
     } while (result == IDEM_MORE && --tries);
     if (result == IDEM_MORE && c->what != FLEET_CLAIM)
-        return fleet_fail(f, IDEM_E_STORAGE, "others came between each time");
+        return fleet_fail(f, IDEM_E_STORAGE, "others changed it during each "
+                          "try: repeat the call");
     if (result == IDEM_E_FULL && c->what != FLEET_CLAIM)
         result = IDEM_E_STORAGE;        // the claim stays, repeat the call
     if (result < 0 && !f->reason[0])

@@ -98,7 +98,8 @@ int fleet_dynamodb_connect(fleet *f)
     if (!c || !c->curl)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for curl");
     if (!read_credentials(&k))
-        return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials");
+        return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials: set "
+                          "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
     set_options(f, c, &k);
     return IDEM_OK;
 }

@@ -86,7 +86,7 @@ void effect_open(const char *path)
         memcmp(header, title, TITLE) == 0)
         log_name = strtoull(header + TITLE, &end, 16);
     if (end != header + HEADER - 1 || *end != '\n')
-        effect_die(path, "not the log it was: cut, or replaced");
+        effect_die(path, "not a whole log: restore the one that was there");
 }
 
 /* ------------------------------------------------------------------ locking */
@@ -110,9 +110,9 @@ static void take_log(void)
     if (fstat(log_fd, &opened) != 0 || stat(log_path, &named) != 0)
         effect_die(log_path, strerror(errno));
     if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
-        effect_die(log_path, "replaced: what was executed is not known");
+        effect_die(log_path, "replaced: restore the log that was there");
     if (opened.st_size < log_seen || opened.st_size < HEADER)
-        effect_die(log_path, "cut short: what was executed is not known");
+        effect_die(log_path, "truncated: restore the log that was there");
     log_seen = opened.st_size;
     if (pread(log_fd, &last, 1, log_seen - 1) != 1)
         effect_die(log_path, strerror(errno));
@@ -235,7 +235,7 @@ void effect_read_secret(idem_config *config, const char *path)
         effect_die(path, strerror(errno));
     // Digits of a secret are longer than it, and half of them half as random.
     if (len != sizeof config->secret)
-        effect_die(path, "not 16 bytes");
+        effect_die(path, "not 16 bytes: the secret of the fleet");
     memcpy(config->secret, bytes, sizeof config->secret);
     for (size_t i = 0; i < sizeof log_name; i++)
         config->secret[i] ^= (uint8_t)(log_name >> 8 * i);

@@ -38,7 +38,7 @@ static inline void clients_read(clients *all, const char *path)
         strcpy(all->token[all->count], token);
     }
     if (ferror(f) || all->count == 0)
-        journal_die(path, "no line \"NAME TOKEN\" can be read");
+        journal_die(path, "has no line \"NAME TOKEN\"");
     fclose(f);
 }
 

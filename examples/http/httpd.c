@@ -255,7 +255,7 @@ static struct MHD_Daemon *start_http(void)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
     if (!d)
-        journal_die("httpd", "cannot listen at this port");
+        journal_die("httpd", "cannot listen on the port: is it in use?");
     return d;
 }
 

@@ -104,7 +104,7 @@ static void load(number *n)
         return;
     }
     if (fscanf(f, "%lu %lu %lu", &n->epoch, &n->sequence, &n->ml) != 3)
-        die(path, "not a number file");
+        die(path, "not a file of numbers that master has written");
     fclose(f);
 }
 
@@ -137,11 +137,11 @@ static unsigned long next_ml(FILE *commands)
     }
     len = strcspn(text, "\n");
     if (!text[len])             // its rest, or what is left of it, is another
-        die("commands", "too long a line, or without an end");
+        die("commands", "a line is too long, or has no newline");
     text[len] = 0;
     ml = parse("commands", text, 1000);
     if (ml == 0)
-        die("commands", "1 to 1000 ml");
+        die("commands", "a line is a number from 1 to 1000 (ml)");
     return ml;
 }
 

@@ -218,7 +218,7 @@ static void run(sender *s, const char *key, const char *ml)
             s->result = mosquitto_loop(s->m, 20, 1);
     }
     if (s->verdict == IDEM_GIVE_UP)
-        die("given up: perhaps it was poured, perhaps not");
+        die("given up: nobody knows whether it was poured");
     s->failed |= strtol(s->reason, NULL, 16) != POURED;
     printf("%s %s %s %s\n", key, ml, s->reason, s->text);
     fflush(stdout);
@@ -232,7 +232,7 @@ static void run_lines(sender *s)
 
     while (getline(&line, &size, stdin) > 0) {
         if (!strchr(line, '\n'))
-            die("the last line has no end: it may be cut short");
+            die("the last line has no newline: it may be incomplete");
         key = strtok(line, " \t\r\n");
         ml = key ? strtok(NULL, " \t\r\n") : NULL;
         if (key && (!ml || strtok(NULL, " \t\r\n")))
@@ -249,7 +249,7 @@ static void make_topic(char *topic, const sender *s, const char *last)
     int len = snprintf(topic, TOPIC, "pump/%s/%s", s->broker.id, last);
 
     if (len < 0 || len >= TOPIC)
-        die("too long an id");
+        die("--id is too long");
 }
 
 static void start(sender *s)
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 
     argv = parse(&s, argv);
     if ((end - argv) % 2 != 0)
-        die("a KEY without ML");
+        die("a KEY without its ML; see --help");
     s.seed = (unsigned)connection_ms() ^ (unsigned)getpid();
     start(&s);
     if (!*argv)

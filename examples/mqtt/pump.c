@@ -45,9 +45,9 @@ static int check_place(pump_driver *p)
     if (stat(p->path, &named) != 0 || fstat(p->fd, &opened) != 0)
         return failed(p, strerror(errno));
     if (named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
-        return failed(p, "replaced by another file");
+        return failed(p, "replaced by another file: restore the log");
     if ((uint64_t)opened.st_size != p->mark.length)
-        return failed(p, "changed by somebody else");
+        return failed(p, "somebody else wrote to it, or truncated it");
     return 0;
 }
 
@@ -74,7 +74,7 @@ static int begin_log(pump_driver *p)
     char header[HEADER + 1];
 
     if (!random_fill(&p->mark.id, sizeof p->mark.id))
-        return failed(p, "no random name: /dev/urandom");
+        return failed(p, "/dev/urandom: no random bytes");
     snprintf(header, sizeof header, "%s%016" PRIx64 "\n", title, p->mark.id);
     p->mark.length = 0;
     if (ftruncate(p->fd, 0) != 0 || !sync_folder_of(p->path))

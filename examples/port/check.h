@@ -158,7 +158,7 @@ static inline const char *port_start_erase(port_trial *p, uint32_t sector)
     memset(p->out, p->s->erased, sizeof p->out);
     for (at = from; at < from + p->s->sector_size; at += p->s->prog_size)
         if ((p->s->prog)(p->s->ctx, at, p->out, p->s->prog_size))
-            return port_wrong(p, at, "prog fails");
+            return port_wrong(p, at, "prog fails: is the sector writable?");
     return NULL;
 }
 
@@ -173,7 +173,7 @@ static inline const char *port_finish_erase(port_trial *p, uint32_t sector)
     if (p->s->erasing && busy == 1)
         return port_wrong(p, from, "erasing never says that it has finished");
     if (p->s->erasing && busy)
-        return port_wrong(p, from, "erasing fails: 0 finished, 1 not yet");
+        return port_wrong(p, from, "erasing fails: 0 is finished, 1 not yet");
     return port_look(p, from, from + p->s->sector_size, 1, p->s->erase
         ? "a sector that was erased is not blank: without `erasing` erase must "
           "wait for its end; or it erases less than sector_size, the sector is "

@@ -263,7 +263,7 @@ static inline const char *spi_nor_start(const idem_storage *storage)
         return "the bus fails";
     if (chip->base > last ||
         storage->sector_count * SPI_NOR_SECTOR - 1 > last - chip->base)
-        return "the chip is smaller: what is above its end is at its beginning";
+        return "the chip is smaller than base and sectors need";
     if (status & SPI_NOR_PROTECTED)
         return "blocks of the chip are protected against writing";
     return NULL;

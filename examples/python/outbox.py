@@ -169,7 +169,8 @@ class Link:
     def on_subscribe(self, _client, _data, _mid, reasons, _properties=None):
         self.ready = all(reason.value < 0x80 for reason in reasons)
         if not self.ready:
-            print(f"the broker refuses {self.answer_topic}", file=sys.stderr)
+            print(f"the broker refuses the subscription to "
+                  f"{self.answer_topic}", file=sys.stderr)
 
     def on_disconnect(self, *_):
         self.ready = False

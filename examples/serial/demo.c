@@ -147,16 +147,16 @@ static int judge(const run *runs)
         if (k == 0 ? !clean : clean && is_hard())
             good = 0;
         if (runs[k].found.strange)
-            printf("\n%s: %u things in its files that nobody asked for\n",
+            printf("\n%s: %u effects in its files that no command asked for\n",
                    kinds[k].name, (unsigned)runs[k].found.strange);
         if (k == 0 && clean)
             printf("\nWith idem.h each command was executed once, and always "
-                   "answered the same;\n%u times a kill had cut one short.\n",
+                   "answered the same;\na kill interrupted %u attempts.\n",
                    (unsigned)runs[k].found.interrupted);
         if (k == 0 && !judge_again(&runs[k].found_again))
             good = 0;
     }
-    puts(good ? "" : "\nNOT AS IT SHOULD BE");
+    puts(good ? "" : "\nFAILED: see the table above");
     return good ? 0 : 1;
 }
 

@@ -58,8 +58,8 @@ uint32_t host_number(const char *text, uint32_t most)
     unsigned long value = strtoul(text ? text : "", &end, 10);
 
     if (!text || end == text || *end || value > most) {
-        fprintf(stderr, "give a number up to %lu, not \"%s\"\n",
-                (unsigned long)most, text ? text : "");
+        fprintf(stderr, "\"%s\" is not a number up to %lu\n",
+                text ? text : "", (unsigned long)most);
         exit(2);
     }
     return (uint32_t)value;

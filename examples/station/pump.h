@@ -129,7 +129,7 @@ static inline void pump_open(pump *p, const journal *j)
     }
     if (strcmp(first, line) != 0)
         journal_die(p->path, "not the log of this journal, or emptied: "
-                             "nobody knows what was poured");
+                             "restore the log that was there");
     p->size = lseek(p->fd, 0, SEEK_END);
     if ((size_t)p->size > len && journal_is_new(j))
         journal_die(p->path, "has commands, but the journal is new: restore "
@@ -149,8 +149,8 @@ static inline void pump_check(const pump *p)
         journal_die(p->path, strerror(errno));
     if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev ||
         opened.st_size < p->size)
-        journal_die(p->path, "replaced or shortened: nobody knows what was "
-                             "poured");
+        journal_die(p->path, "replaced or truncated: restore the log that "
+                             "was there");
 }
 
 /* The line of a command that has poured; returns its length. */

@@ -91,10 +91,10 @@ migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 : >empty
 migrate 1 "empty: it was a journal" empty new2 200,32,64,8,8192
-migrate 1 "no geometry, see" journal new2 200,32
+migrate 1 "not a geometry, see" journal new2 200,32
 for geometry in 64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
     64,32,32,0,4096,-5 64,32,32,0,4096,32768 64,-1,32,0,4096 ''; do
-    migrate 1 "no geometry, see" journal new4 "$geometry"
+    migrate 1 "not a geometry, see" journal new4 "$geometry"
     [ ! -e new4 ] || fail "a file was made for \"$geometry\""
 done
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
@@ -108,9 +108,9 @@ prints 2 "No such file or directory" "$B/inspect" none
 echo "pour 70000" >commands
 prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
 printf 'pour %0200d\n' 5 >commands
-prints 2 "too long a line" "$B/sender" /dev/null outbox2 commands
+prints 2 "a line is too long" "$B/sender" /dev/null outbox2 commands
 printf 'pour 2' >commands                       # of 25
-prints 2 "without an end: pour 2" "$B/sender" /dev/null outbox2 commands
+prints 2 "has no newline: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
@@ -220,16 +220,16 @@ if [ -x "$B/pour" ]; then
     prints 1 "--deadline: a number from 1 to 43200" \
         "$B/pour" --deadline 4294968 a 5
     prints 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
-    prints 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
+    prints 1 "--id is too long" "$B/pour" --id "$(printf '%0120d' 1)" a 5
     prints 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
-    prints 1 "may be cut short" sh -c "printf 'a 2' | $B/pour --port 1"
-    prints 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
-    prints 1 "given up: perhaps it was poured" \
+    prints 1 "may be incomplete" sh -c "printf 'a 2' | $B/pour --port 1"
+    prints 1 "a KEY without its ML" "$B/pour" --port 1 --deadline 1 a 5 b
+    prints 1 "given up: nobody knows" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
     prints 1 "a key has 1 to 65535 bytes" "$B/pour" --port 1 '' 5
     # A machine that sleeps: the deadline does not wait for it.
     ahead asleep "clock != CLOCK_MONOTONIC && ++calls > 9"
-    prints 1 "given up: perhaps it was poured" \
+    prints 1 "given up: nobody knows" \
         env LD_PRELOAD="$work/asleep.so" "$B/pour" --port 1 --retry 50 a 5
 fi
 # refused WORDS COMMAND...: by a broker that grants no subscription
