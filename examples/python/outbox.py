@@ -186,8 +186,9 @@ class Link:
         if not re.fullmatch("0x[0-9a-f]{2}", reason):
             return
         answer = "BUSY" if wait else self.results.get(reason, "UNCERTAIN")
-        self.answers.put((key, answer, wait, reason,
-                          message.payload.decode("utf-8", "replace")))
+        text = "".join(letter if letter.isprintable() else "."
+                       for letter in message.payload.decode("utf-8", "replace"))
+        self.answers.put((key, answer, wait, reason, text))
 
     def send(self, key, payload, left_ms):
         """Once, with QoS 0: else paho would send it again by itself, at the
@@ -224,9 +225,10 @@ class Command:
             self.seen_s -= LONG_S       # that clock was set back: who knows
 
     def elapsed_ms(self):
-        """Since the first time, which was perhaps before a restart, or more.
-        Where no battery keeps the clock, set it before this runs."""
-        return int(1000 * max(time.time() - self.first_s,
+        """Since the first time, which was perhaps before a restart, or more;
+        if only another process has sent it, since this one knows of it.  Where
+        no battery keeps the clock, set it before this runs."""
+        return int(1000 * max(time.time() - (self.first_s or time.time()),
                               running_s() - self.seen_s))
 
     def decide(self, patience, answer, wait_ms):

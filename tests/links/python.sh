@@ -31,7 +31,8 @@ alike() {
         "$(wc -l <"$work/chance") by chance"
 }
 
-# heard [NAME VALUE]...: what an answer with these user properties is taken for
+# heard [NAME VALUE]...: what an answer with these user properties is taken for,
+# whose text cannot end a line of the list, or say anything to a terminal
 heard() {
     python3 - "$examples/python" "$@" <<'END'
 import queue
@@ -43,9 +44,11 @@ link = outbox.Link.__new__(outbox.Link)
 link.answers = queue.Queue()
 pairs = list(zip(sys.argv[2::2], sys.argv[3::2]))
 link.on_message(None, None, types.SimpleNamespace(
-    payload=b"text", properties=types.SimpleNamespace(
+    payload=b"\x1b[2J\xfft\n", properties=types.SimpleNamespace(
         UserProperty=pairs, CorrelationData=b"key")))
-print(*(link.answers.get()[1:3] if link.answers.qsize() else ["none"]))
+answer = link.answers.get() if link.answers.qsize() else [0, "none"]
+assert not answer[4:] or answer[4:] == (".[2J\ufffdt.",), answer
+print(*answer[1:3])
 END
 }
 
@@ -58,6 +61,25 @@ answers() {
     is "$(heard reason 0x97 retry-after-ms "$(printf %05000d 9)")" "BUSY 0"
     is "$(heard reason 0x97 retry-after-ms 99999999999)" "BUSY 0"
     echo "answers: one without a reason is none"
+}
+
+# Two processes with one outbox and one name: an answer to what the other one
+# sent ends a command that this one has not sent yet.
+early() {
+    is "$(python3 - "$examples/python" <<'END'
+import queue
+import sys
+import types
+sys.path.insert(0, sys.argv[1])
+import outbox
+box = outbox.Outbox("early.box")
+link = types.SimpleNamespace(answers=queue.Queue(), ready=False)
+link.answers.put((box.add("a", b"5"), "OK", 0, "0x00", "poured"))
+outbox.run(box, link)
+print(*box.all()[0][3:])
+END
+    )" "done 0x00 poured"
+    echo "early: an answer before this process has sent"
 }
 
 # aged WALL RUNNING [BEFORE]: the age of a command in s, after the clock on the
@@ -241,6 +263,7 @@ python3 "$tests/links/retry.py" examples/python "$(($(date +%s) % 1000))" \
 cd "$work"
 alike
 answers
+early
 ages
 shared
 once
