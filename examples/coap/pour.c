@@ -93,7 +93,10 @@ static coap_response_t on_response(coap_session_t *session,
         the.retry_after_ms = s < UINT32_MAX / 1000 ? 1000 * s : UINT32_MAX - 1;
     }
     coap_get_data(received, &len, &data);
-    snprintf(the.text, sizeof the.text, "%.*s", (int)len, (const char *)data);
+    snprintf(the.text, sizeof the.text, "%.*s", (int)len,
+             data ? (const char *)data : "");
+    for (char *c = the.text; *c; c++)
+        *c = *c < ' ' || *c > '~' ? '.' : *c;
     return COAP_RESPONSE_OK;
 }
 

@@ -123,6 +123,8 @@ static void on_message(struct mosquitto *m, void *ctx,
         snprintf(s->reason, sizeof s->reason, "%s", reason);
         snprintf(s->text, sizeof s->text, "%.*s", message->payloadlen,
                  message->payload ? (const char *)message->payload : "");
+        for (char *c = s->text; *c; c++)
+            *c = *c < ' ' || *c > '~' ? '.' : *c;
         decide(s, read_reason(reason), (uint32_t)strtoul(wait, NULL, 10));
     }
     free(key);

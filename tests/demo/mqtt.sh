@@ -376,6 +376,13 @@ ended() {
 }
 begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
 
+forge() {
+    mosquitto_pub -V 5 -p "$broker_port" -t pump/panel/answer -m "$2" \
+        -D publish correlation-data "$1" \
+        -D publish user-property reason 0x00
+    ! kill -0 $children
+}
+
 # Every kind of answer.
 answers() {
     name=answers
@@ -403,6 +410,12 @@ d 98 0x99 the key was used for another payload"
         "0x83 over the limit, or the buffer is too short"
     stop_daemon
     is "$(tail -n 1 "$name/total")" "total 107 ml"
+    # An answer's text is not taken for a line of answers.
+    "$B/pour" --port "$broker_port" f 5 >"$name/forged" &
+    children=$!
+    wait_for forge f "$(printf 'x\033\ng 5')"
+    children=
+    is "$(cat "$name/forged")" "f 5 0x00 x..g 5"
     echo "answers: as the manual has them"
 }
 

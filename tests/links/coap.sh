@@ -72,6 +72,20 @@ h 4 $mismatch"
     done
     is "$(grep -c poured "$work/answers/log")" 6
     stop
+    # Nor is an answer's text taken for a line of answers.
+    python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+asked, sender = s.recvfrom(1500)
+n = asked[0] & 15
+s.sendto(bytes([0x60 | n, 0x44]) + asked[2:4 + n] + b"\xffx\033\ni 5", sender)
+' >"$work/forger" &
+    children=$!
+    wait_for test -s "$work/forger"
+    is "$("$B/coap/pour" "$(cat "$work/forger")" h 3)" "h 3 2.04 x..i 5"
+    wait $children
+    children=
     echo "answers: as the manual has them"
 }
 
