@@ -14,7 +14,8 @@
    Each waits until all that was written before is durable.  The first to come
    leads: it syncs for all who have come by then.  Who comes meanwhile waits for
    the next sync.  A sync that fails fails all who wait for it.  After
-   IDEM_E_STORAGE open the table again, and begin with a new group. */
+   IDEM_E_STORAGE open the table again, and begin with a new group.  A thread
+   must not be cancelled in it: the others would wait for ever. */
 #ifndef GROUP_H
 #define GROUP_H
 

@@ -10,7 +10,9 @@
            return 1;
 
    It checks errors: a call from inside another call, which a plain mutex would
-   make wait for ever, is refused with IDEM_E_LOCK. */
+   make wait for ever, is refused with IDEM_E_LOCK.  A thread must not be
+   cancelled in a call: it would keep the lock.  With -std=c99 define
+   _POSIX_C_SOURCE 200809L first. */
 #ifndef IDEM_THREADS_H
 #define IDEM_THREADS_H
 
