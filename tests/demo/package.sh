@@ -185,6 +185,14 @@ END
     done
 }
 
+# The same bytes from files that only their owner may read
+release() {
+    cp -R "$from" "$out/private" && chmod -R go= "$out/private" &&
+        sh tests/tools/release.sh "$out/release" "$from" &&
+        sh tests/tools/release.sh "$out/again" "$out/private" &&
+        cmp "$out/release/SHA256SUMS" "$out/again/SHA256SUMS"
+}
+
 # The sketch with a journal, on this machine
 remember() {
     ${CXX:-c++} -std=c++11 -g -Wall -Wextra -I. -Iexamples \
@@ -207,6 +215,7 @@ try PlatformIO platformio
 try keywords keywords
 try "sketch, power cuts" remember
 try "ports and examples" ports_and_examples
+try release release
 if [ -d "$core" ]; then
     try "Arduino Mega" arduino_mega
     try Arduino arduino

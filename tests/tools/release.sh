@@ -35,8 +35,9 @@ cp idem.h LICENSE "$out"
 when=$(git log -1 --format=%cI 2>/dev/null || echo 2000-01-01)
 for package in "$packages"/*/; do
     name=$(basename "$package")
-    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="$when" \
-        -C "$package" -cf - . | gzip -9n > "$out/idem-$version-$name.tar.gz"
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX \
+        --mtime="$when" -C "$package" -cf - . |
+        gzip -9n > "$out/idem-$version-$name.tar.gz"
 done
 (cd "$out" && sha256sum * > SHA256SUMS && sha256sum -c --quiet SHA256SUMS)
 echo "release: $version, $(ls "$out" | wc -l) files in $out"
