@@ -13,7 +13,10 @@
    An erase (50 to 400 ms) is only started; idem_maintain asks from then on
    whether it has finished, and read and prog wait for it.  A chip that is
    protected ignores an erase and reports nothing: so each erased sector is read
-   once, 4 KB. */
+   once, 4 KB.
+
+   The read command (03) has a lower clock than the others, on many chips 33 to
+   50 MHz: the bus must not be faster. */
 #ifndef SPI_NOR_H
 #define SPI_NOR_H
 
