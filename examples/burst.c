@@ -9,15 +9,16 @@
  *     begin all | sync | execute, sync the log | complete each | sync | answer
  *
  * A command is "KEY ML": 32 hexadecimal digits, and 1 to 1000.  Its effect is a
- * line in the log, there or not: so after a crash that decides.  (What can be
+ * line in the log, which after a crash is there or not.  (An effect that can be
  * half done needs a line before it too, as in station/pump.h.)  The answer is
- * KEY with "done" or "failed" and the outcome; "refused": the key has another
- * command; or "retry": as without an answer, send the same again (idem_retry).
- * What is no command gets none: two servers could answer each other for ever.
+ * KEY and one of: "done" or "failed" with the outcome; "refused": the key was
+ * used for another command; "retry": send the same again, as if there were no
+ * answer (idem_retry).  A datagram that is not a command gets no answer: two
+ * servers could answer each other for ever.
  *
  * The scope is the sender's address, not its port, which a restart changes.  It
- * is as strong as the network: who can send from an address uses its keys and
- * its quota.  With DTLS take the identity that the sender has proved. */
+ * is as secure as the network: whoever can send from an address uses its keys
+ * and its quota.  With DTLS take the identity that the sender has proved. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE             /* recvmmsg */
 #endif
@@ -177,8 +178,8 @@ int main(int argc, char **argv)
     struct timeval wait = { 0, 100000 };
 
     if (argc != 4) {
-        fputs("burst PORT JOURNAL LOG\npours what is asked for over UDP at "
-              "127.0.0.1, each command once\n", help ? stdout : stderr);
+        fputs("burst PORT JOURNAL LOG\nexecutes commands that arrive over UDP "
+              "at 127.0.0.1, each once\n", help ? stdout : stderr);
         return help ? 0 : 2;
     }
     at.sin_port = htons((uint16_t)station_number("PORT", argv[1], 65535));

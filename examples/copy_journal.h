@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Copies what one table knows into another, by the public interface alone: so
-   from flash to a file, or from one geometry to another.  For migrate.c; call
-   copy_journal with two tables of your own.  Both need the same secret and
-   IDEM_HASH: what is kept of a payload is its hash with these. */
+/* Copies the keys and the state of one table into another, by the public
+   interface alone: from flash to a file, or from one geometry to another.  For
+   migrate.c, or for two tables of your own: call copy_journal.  Both need the
+   same secret and IDEM_HASH: a table keeps only the hash of a payload. */
 #ifndef COPY_JOURNAL_H
 #define COPY_JOURNAL_H
 
@@ -102,8 +102,8 @@ static int claim_again(idem_table *to, idem_claim *claim,
            result == IDEM_UNCERTAIN ? IDEM_OK : result;
 }
 
-/* moves_ms: by so much the tick is moved on after it, which does not shorten its
-   retention: the new one is longer, if 30 days allow it. */
+/* moves_ms: by so much the tick is moved on after it, which does not shorten
+   its retention: the new one is longer, if 30 days allow it. */
 static int copy_finished(idem_table *to, idem_table *from, const key *k,
                          uint32_t moves_ms, uint32_t now_ms)
 {
@@ -192,9 +192,10 @@ static uint32_t most_attempts(const key *keys, size_t count)
     return most;
 }
 
-/* Copies all there is into a table that has no key.  IDEM_OK: so many keys; else
-   why that one of them was not copied.  IDEM_UNCERTAIN: none was, as unknown
-   keys may be lost ones.  now_ms: the tick, of both tables; it is moved on. */
+/* Copies all there is into a table that has no key.  IDEM_OK: so many keys;
+   else why that one of them was not copied.  IDEM_UNCERTAIN: none was, as
+   unknown keys may be lost ones.  now_ms: the tick, of both tables; it is moved
+   on. */
 static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
                         uint32_t *now_ms)
 {

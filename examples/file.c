@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I.. file.c -o file && ./file pump.journal 42 'pour 5 ml'
  *
- * One command per run, remembered in a file: repeat it, give the key another
- * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
- * The first run makes a secret, in pump.journal.secret: keep the two together.
- * Time counts while a program runs, here hardly ever: so this one remembers
- * its last 64 commands, for as long as it takes.  A daemon of your own
- * remembers for a time, .retention_ms, and refuses when it is full (the default
- * of .full).
- * A program of your own that can see what it did (a line in a log) looks, on
- * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened it executes the
+ * One command per run, remembered in a file.  Repeat it, use the key for
+ * another command, kill it while it pours.  ./inspect pump.journal shows the
+ * keys.  The first run makes a secret, in pump.journal.secret: keep the two
+ * together.
+ *
+ * The table's clock runs only while the program does, here hardly ever: so it
+ * keeps the last 64 commands, however old they are.  In a daemon of your own
+ * set .retention_ms, and let it refuse commands when it is full (the default of
+ * .full).  If your program can see what it did (a line in a log), look on
+ * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened, execute the
  * command.
  */
 #define _POSIX_C_SOURCE 200809L

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The device of patterns.c: its journal is in FRAM, here a static array, and
-   power_on starts it with nothing but that. */
+/* The device of patterns.c.  Its journal is in FRAM, here a static array, and
+   nothing else survives power_on. */
 #ifndef FRAM_H
 #define FRAM_H
 

@@ -3,7 +3,7 @@
 
        static group all = GROUP_INITIALIZER;   // for each table, at its opening
 
-       answer = idem_begin(&table, ...);       // whatever it is
+       answer = idem_begin(&table, ...);       // whatever it answers
        if (group_sync(&all, &table) != IDEM_OK)
            ...                                 // neither execute nor answer
        // the effect
@@ -11,11 +11,12 @@
        if (group_sync(&all, &table) != IDEM_OK)
            ...                                 // report nothing as done
 
-   Each waits until all that was written before is durable.  The first to come
-   leads: it syncs for all who have come by then.  Who comes meanwhile waits for
-   the next sync.  A sync that fails fails all who wait for it.  After
-   IDEM_E_STORAGE open the table again, and begin with a new group.  A thread
-   must not be cancelled in it: the others would wait for ever. */
+   group_sync returns when all records written before the call are durable.  The
+   first thread to come leads: it syncs for all that have come by then.  A
+   thread that comes during a sync waits for the next one.  If a sync fails, it
+   fails for all that wait for it.  After IDEM_E_STORAGE open the table again,
+   and begin with a new group.  Do not cancel a thread in group_sync: the others
+   would wait for ever. */
 #ifndef GROUP_H
 #define GROUP_H
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I.. inspect.c -o inspect && ./inspect pump.journal
  *
- * Looks into a journal, a file of it or a dump of the flash that it is in, and
- * prints what a device would know that was started with it: keys, outcomes,
- * ages, what is undelivered, what was lost.  Writes nothing.  Without options
- * the journal is one of file.c; others need the options with which they were
- * configured.  The secret is read from a file: everybody sees what is on a
- * command line.
+ * Reads a journal, from its file or a dump of its flash, and prints what a
+ * device that starts with it would know: keys, outcomes, ages, undelivered
+ * outcomes, losses.  Writes nothing.  Without options it expects a journal of
+ * file.c; for others give the options with which they were configured.  The
+ * secret is read from a file: everybody can see a command line.
  *
- * The hash is chosen when this is compiled: for a journal of a machine below 64
- * bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are shown as
- * text, and bytes that are none as \xHH, numbers as epoch.sequence.  Times are
- * those of the newest record: how long ago that was the journal does not know.
+ * The hash is chosen at compile time: for a journal of a machine with less than
+ * 64 bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are
+ * printed as text, other bytes as \xHH, numbers as epoch.sequence.  Ages are
+ * those at the newest record: the journal does not know how long ago that was.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
@@ -25,18 +24,18 @@ enum { SOUND = 0, LOST = 1, REFUSED = 2 };
 
 static const char help[] =
     "inspect [options] FILE\n"
-    "shows what is in a journal; without options, in one of file.c\n\n"
+    "prints the content of a journal; without options, of one of file.c\n\n"
     "  --capacity N --key-max N --response-max N --state-max N\n"
-    "  --senders N          also prints how many keys each of them has (0)\n"
-    "  --retention MS       the default one (24 hours)\n"
+    "  --senders N          also prints the number of keys of each (0)\n"
+    "  --retention MS       retention_ms of the config (24 hours)\n"
     "  --secret-file FILE   16 bytes (FILE.secret)\n"
-    "  --sector N           bytes of a sector; FILE is as many as fit\n"
-    "  --granule N          bytes that are programmed at least (1)\n"
+    "  --sector N           bytes of a sector; FILE has as many as fit\n"
+    "  --granule N          prog_size: bytes of a granule (1)\n"
     "  --erased N           what an erased byte reads as (0)\n"
     "  --flash N            1: flash, which has an erase; 0: EEPROM, FRAM, file"
     "\n"
     "  --config FILE        such options, one a line, without --\n\n"
-    "exit status: 0 sound, 1 something was lost, 2 it cannot be opened\n";
+    "exit status: 0 no loss, 1 records were lost, 2 it cannot be opened\n";
 
 static void die(const char *what, const char *why)
 {

@@ -3,19 +3,19 @@
  * ./migrate pump.journal 64,32,32,0,4096 new.journal 256,32,64,0,8192
  * (a sixth number: senders, if the device's configuration has some)
  *
- * Copies a journal's file into a new one of another geometry: every key with
- * its fingerprint; if finished, its response, code, what is left of its
- * retention, whether it is undelivered; if interrupted, its attempts, for 30
- * days; and the application state.  Ages start anew.  A new file has as many
- * sectors as that takes; one of zeros keeps its size (truncate -s 256K).  The
- * old file is not changed: when this has succeeded, put the new one in its
- * place; the secret stays.
+ * Copies a journal's file into a new one of another geometry: each key with its
+ * fingerprint; of a finished key also response, code, the rest of its
+ * retention, and whether it is undelivered; of an interrupted key its attempts,
+ * for 30 days; and the application state.  Ages start anew.  A new file gets as
+ * many sectors as it needs; a file of zeros keeps its size (truncate -s 256K).
+ * The old file is not changed.  After success put the new one in its place; the
+ * secret stays.
  *
- * Replay windows of senders are not copied, nor how far back evictions reach:
- * it says so.  A journal that has lost records is refused as long as unknown
- * keys may be lost ones: to the new one they would be new.
+ * Replay windows of senders and the time of evictions are not copied: it prints
+ * a warning.  It refuses a journal that has lost records while its unknown keys
+ * are uncertain: the new journal would take them for new.
  *
- * copy_journal.h does the work, between flash and a file likewise.
+ * copy_journal.h does the work, and can copy between flash and a file too.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE

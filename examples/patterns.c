@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -std=c99 -I.. patterns.c -o patterns && ./patterns
  *
- * Commands that are not "do it and say so", each as a device would handle it,
- * and with what must come out of it: the exit status is 0 if it does.
+ * Commands that are not simply executed and answered, each as a device would
+ * handle it.  The exit status is 0 if each ends as it must.
  *
  *     reboot     a command that resets the device
  *     stop       an emergency stop
@@ -10,8 +10,8 @@
  *     poison     a command that crashes the device every time
  *     outbox     results that must arrive, over a link that loses them
  *
- * The device's journal is in FRAM, here a static array; to restart the device
- * is to open its table again with nothing but that.
+ * The device's journal is in FRAM, here a static array.  After a restart the
+ * table is opened again, and only the array is as before.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

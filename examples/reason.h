@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Prints on standard error why a call of idem.h failed, in full: the result in
-   words, what is wrong with the configuration, the number that would do, and
-   what the system said.  Copy it into a program of your own. */
+/* Prints on standard error why a call of idem.h failed: the result in words,
+   the fault in the configuration, the number that would do, and the error of
+   the system.  Copy it into a program of your own. */
 #ifndef REASON_H
 #define REASON_H
 

@@ -4,9 +4,9 @@
    it into a program of your own.
 
    The journal's file is made first, and locked; its secret after that, under
-   the lock.  So a secret whose journal is not there, or is empty, and a journal
-   that has records but no secret, mean that one of the two was lost: neither is
-   made again.  A journal that was overwritten with zeros nobody can tell from
+   the lock.  So one of the two was lost if there is a secret and the journal is
+   missing or empty, or if the journal has records and there is no secret: then
+   neither is made again.  A journal that was overwritten with zeros nobody can tell from
    one that nothing was written to: where that matters have the sensor tell, as
    the log of station/pump.h does. */
 #ifndef SECRET_H

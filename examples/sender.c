@@ -2,16 +2,16 @@
 /* cc -D_XOPEN_SOURCE=700 -I.. sender.c serial/protocol.c serial/host.c \
  *     -o sender && ./sender LINE outbox commands
  *
- * The sender's half: has each line of a file executed once by the demo's device
- * (serial/), over a line that loses, repeats and delays, and however often this
+ * The sender's half: lets the demo's device (serial/) execute each line of a
+ * file once, over a line that loses, repeats and delays, and however often this
  * program is killed.
  *
- * Its outbox is a table in a file.  A command enters as the outcome of a key,
- * its number: the response is the bytes to send, `confirm` keeps it until there
- * is an answer, and the counter is the state.  That is one record, so a number
- * is used for one command only, and line n is command n for ever.  Whoever is
- * killed before that record has not taken the command; after it, sends the
- * same bytes again.
+ * Its outbox is a table in a file.  A command enters it as an outcome: the key
+ * is its number, the response has the bytes to send, `confirm` keeps it until
+ * there is an answer, and the state is the counter of numbers.  All this is one
+ * record, so a number is used for one command only, and line n is always
+ * command n.  If the program is killed before that record, the next start takes
+ * the command again; if after it, it sends the same bytes.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
@@ -28,11 +28,11 @@
 
 static const char help[] =
     "sender LINE OUTBOX COMMANDS\n"
-    "has each line of a file executed once\n\n"
+    "lets the device execute each line of COMMANDS once\n\n"
     "  LINE       a terminal, unix:PATH or tcp:HOST:PORT\n"
     "  OUTBOX     a file, and OUTBOX.secret, made if there are none\n"
     "  COMMANDS   lines: \"pour ML\" or \"label TEXT\"\n\n"
-    "prints what became of each; of the last ones once more after a kill\n"
+    "prints the result of each; after a kill, those of the last ones again\n"
     "exit status: 0 all done, 1 not all, 2 it could not run\n";
 
 /* At most OPEN commands are under way; the table has room for as many more that

@@ -6,8 +6,8 @@
  *
  * A CoAP server in front of a pump: POST or PUT /pour with "5" pours 5 ml, once
  * for each key, however often the request arrives.  POST /3/0/4 restarts the
- * server, as LwM2M's Reboot does, once for each message.  README.md says what
- * the key is.  Start your own server from it.
+ * server, as LwM2M's Reboot does, once for each message.  README.md explains
+ * the key.  Start your own server from it.
  */
 #define _GNU_SOURCE 1           // Linux: a sync takes less
 #define _POSIX_C_SOURCE 200809L
@@ -21,8 +21,8 @@ enum { CAPACITY = 2000, SENDERS = 64, QUOTA = 500 };
 
 static const char help[] =
     "coapd [options]\n"
-    "pours what is asked for over CoAP, each command once\n\n"
-    "  --boots FILE     a line for each start (coap.boots)\n";
+    "executes commands that arrive over CoAP, each once\n\n"
+    "  --boots FILE     gets a line at each start (coap.boots)\n";
 
 // A libcoap handler has no argument of ours.
 static station the = { .port = 5683, .j.path = "coap.journal",

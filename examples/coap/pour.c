@@ -2,13 +2,14 @@
 /* cc -I../.. pour.c -lcoap-3-notls -o pour && ./pour 5683 2026-11-20/1 5
  *
  * The sender's half of coapd: sends a command, and the same command again under
- * the same key, until the outcome is known.  When to send again, and when to
- * stop, is what idem_retry says.  Each time is a new request to libcoap, with a
- * message id of its own; libcoap repeats that one as RFC 7252 says, but not
- * after it was acknowledged, and not after a restart.
+ * the same key, until the outcome is known.  idem_retry decides when to send
+ * again, and when to stop.  Each time is a new request to libcoap, with its own
+ * message id.  libcoap repeats that message as RFC 7252 says, but not after it
+ * was acknowledged, and not after a restart.
  *
- * A key's time, and its age, begin anew with each start: start it with the same
- * key within 12 hours of the first time (python/outbox.py keeps that).
+ * A key's deadline and age begin anew at each start: start it again with the
+ * same key within 12 hours of the first time (python/outbox.py takes care of
+ * that).
  *
  * Prints key, ml, response code and text.  Exit status: 0 it poured, 1 it did
  * not or nobody knows, 2 it could not run.
@@ -29,7 +30,7 @@ enum { OPTION_KEY = 65001, WAIT_S = 3, KEY_MAX = 32, ML_MAX = 7 };
 
 static const char help[] =
     "pour PORT KEY ML ...         or lines \"KEY ML\" on standard input\n"
-    "asks coapd at 127.0.0.1 to pour, again and again until it knows\n";
+    "asks coapd at 127.0.0.1 to pour, and repeats that until it is answered\n";
 
 typedef struct sender {
     coap_context_t *context;

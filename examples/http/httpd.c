@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I../.. httpd.c -lmicrohttpd -lpthread -o httpd
- * umask 077                 # what is in these files, or on a command line that
- *                           # ps shows, must not be read by others
+ * umask 077                 # only you may read these files.  Tokens are in
+ *                           # files, for ps shows every command line
  * echo "panel $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" > http.tokens
  * sed 's/panel /Authorization: Bearer /' http.tokens > panel.header
  * ./httpd & curl -i http://127.0.0.1:8080/pours -d 5 -H @panel.header \
  *     -H "Idempotency-Key: \"$(cat /proc/sys/kernel/random/uuid)\""
  *
  * An HTTP server in front of a pump: POST /pours with "5" pours 5 ml, once for
- * each Idempotency-Key of each client, in as many threads as there are
- * connections.  A repeated request gets the first one's status, headers and
- * body.  README.md has the status codes.  Start your own server from it.
+ * each Idempotency-Key of each client, with a thread for each connection.  A
+ * repeated request gets the first one's status, headers and body.  README.md
+ * has the status codes.  Start your own server from it.
  */
 #define _GNU_SOURCE 1           // Linux: a sync takes less
 #define _XOPEN_SOURCE 700
@@ -29,7 +29,7 @@ enum { CAPACITY = 2000, QUOTA = 500, CONNECTIONS = 64, IDLE_S = 10 };
 
 static const char help[] =
     "httpd [options]\n"
-    "pours what is asked for over HTTP, each command once\n\n"
+    "executes commands that arrive over HTTP, each once\n\n"
     "  --tokens FILE    lines \"NAME TOKEN\", of clients (http.tokens)\n";
 
 static station the = { .port = 8080, .j.path = "http.journal",

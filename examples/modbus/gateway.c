@@ -4,11 +4,12 @@
  *
  * A Modbus TCP gateway in front of a pump.  A master numbers its commands, and
  * writes number and amount into its window of registers (registers.h); each
- * number pours once, whatever is lost, repeated or restarted, and even long
- * after its outcome was forgotten.  Start your own gateway from it.
+ * number pours once, whatever is lost, repeated or restarted, and even if it
+ * comes long after its outcome was forgotten.  Start your own gateway from it.
  *
- * Modbus knows no sender, so a window is one: who may write to which is for the
- * network to say (Modbus/TCP Security, a firewall, a serial line each).
+ * A Modbus message does not name its sender, so each window is one.  The
+ * network must decide who may write to which window (Modbus/TCP Security, a
+ * firewall, a serial line each).
  */
 #define _GNU_SOURCE 1           // Linux: a sync takes less
 #define _POSIX_C_SOURCE 200809L
@@ -28,7 +29,7 @@ enum { WRITE_MANY = 0x10, WRITE_AND_READ = 0x17 };
 
 static const char help[] =
     "gateway [options]\n"
-    "pours what is asked for over Modbus TCP, each number once\n\n"
+    "executes commands that arrive over Modbus TCP, each number once\n\n"
     "  --retention S    how long an outcome is kept (86400)\n";
 
 static station the = { .port = 1502, .j.path = "modbus.journal",
@@ -216,8 +217,8 @@ static void accept_connection(void)
     heard_ms[place] = now;
 }
 
-/* Has the pump stop when it is time.  (What pours by itself, and not into a log,
-   has a timer of its own for that: a message may be waited for.) */
+/* Has the pump stop when it is time.  (What pours by itself, and not into a
+   log, has a timer of its own for that: a message may be waited for.) */
 static void attend_pump(void)
 {
     if (pump_stops(&the.p))

@@ -2,15 +2,15 @@
 /* cc -I../.. master.c -lmodbus -o master
  * ./master 1502 0 number commands
  *
- * The sender's half of gateway.c: has each line of a file, millilitres, poured
- * once, however often link, gateway or this program break off.
+ * The sender's half of gateway.c: lets the gateway pour each line of a file, in
+ * millilitres, once, even if link, gateway or this program fail in between.
  *
- * Its memory is one file: epoch, sequence and ml of the command in hand, which
- * are durable before it is sent.  Line n of the commands has sequence n.  After
- * a restart the command in hand goes out again with its number, and then the
- * next line with the next one.  The epoch is the clock when the file was made:
- * whoever lost the file begins a new epoch, and only the gateway's log shows
- * then what was poured in the old one.
+ * Its memory is one file: epoch, sequence and ml of the current command,
+ * durable before it is sent.  Line n of the commands has sequence n.  After a
+ * restart the current command is sent again with its number, and then the next
+ * line with the next number.  The epoch is the time at which the file was made.
+ * If the file is lost, the next start begins a new epoch; then only the
+ * gateway's log shows what was poured in the old one.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
@@ -29,13 +29,13 @@
 
 static const char help[] =
     "master PORT WINDOW NUMBER COMMANDS\n"
-    "has each line of COMMANDS, 1 to 1000 ml, poured once by the gateway at\n"
-    "127.0.0.1; NUMBER is a file in which it keeps where it is\n"
-    "prints epoch.sequence, ml and what became of it; of the last one again\n"
-    "after a kill\n"
+    "lets the gateway at 127.0.0.1 pour each line of COMMANDS, 1 to 1000 ml,\n"
+    "once; NUMBER is a file in which it keeps the current number\n"
+    "prints epoch.sequence, ml and the result; after a kill, that of the last\n"
+    "one again\n"
     "exit status: 0 all poured, 1 not all, 2 it could not run\n";
 
-/* The command in hand; ml is 0 if there was none yet. */
+/* The current command; ml is 0 if there was none yet. */
 typedef struct number {
     unsigned long epoch, sequence, ml;
 } number;

@@ -7,19 +7,19 @@
        if (wrong)
            printf("%s (at %lu)\n", wrong, (unsigned long)at);
 
-   restart is a function of yours, or NULL: it makes the driver start as after a
-   reset.  The check erases each sector a few times, and in the end all of them.
+   restart is your function that makes the driver start as after a reset, or
+   NULL.  The check erases each sector a few times, and in the end all of them.
    Takes 0.6 KB of memory, and minutes on a slow chip.
 
-   It begins on a blank storage only.  So a base address that is wrong, or a
-   storage that ends beyond the chip and goes on at address 0, is found before a
-   neighbour's bytes are gone: they are not blank.  Then it programs the ends of
-   each sector, which protected blocks do not take, and erases one sector in the
-   middle: if more is erased at once, up to half of the storage, that is seen
-   inside it.  port_clear makes a storage blank, whatever is there.
+   It begins on a blank storage only.  So it finds a wrong base address, or a
+   storage that ends beyond the chip and goes on at address 0, before it erases
+   other data: these are not blank.  Then it programs the ends of each sector,
+   which fails in protected blocks, and erases one sector in the middle: so it
+   sees if the chip erases more at once, up to half of the storage.  port_clear
+   makes a storage blank, whatever is there.
 
-   What it cannot see: whether a program that a power cut interrupts leaves the
-   rest of the sector alone, and whether what prog or sync calls durable is. */
+   It cannot see whether a program that a power cut interrupts leaves the rest
+   of the sector as it was, and whether bytes are durable after prog or sync. */
 #ifndef PORT_CHECK_H
 #define PORT_CHECK_H
 

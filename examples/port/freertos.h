@@ -7,8 +7,8 @@
        config.lock_ctx = xSemaphoreCreateMutexStatic(&place);
        idem_open(&table, &config, memory, sizeof memory, freertos_millis());
 
-   Not from interrupts: they hand the command to a task.  An interrupt of more
-   than configMAX_SYSCALL_INTERRUPT_PRIORITY must not either. */
+   Do not call it from interrupts: let them hand the command to a task.  (One of
+   more than configMAX_SYSCALL_INTERRUPT_PRIORITY cannot do that either.) */
 #ifndef IDEM_FREERTOS_H
 #define IDEM_FREERTOS_H
 

@@ -1,16 +1,16 @@
-/* SPDX-License-Identifier: 0BSD
-   A lock of idem.h for bare metal where commands come in by interrupts too:
-   interrupts are off while a call holds it (tests/FIGURES.md has the longest),
-   and while its storage callbacks run: an erase may take 400 ms.  With such a
-   storage take another way: let the interrupt queue what came.
+/* SPDX-License-Identifier: 0BSD A lock of idem.h for bare metal where
+   interrupts call it too.  Interrupts are off while a call holds the lock
+   (tests/FIGURES.md has the longest time), and while its storage callbacks run:
+   an erase may take 400 ms.  With such a storage do not call it from
+   interrupts: let them put commands into a queue.
 
        static interrupts_state state;
        static idem_config config = { ..., .lock_ctx = &state,
                                      .lock = interrupts_lock,
                                      .unlock = interrupts_unlock };
 
-   A call in the middle of another cannot come by an interrupt then; one by
-   mistake, from a handler for instance, is refused by the table. */
+   So no interrupt can call it in the middle of another call.  The table refuses
+   a call from inside another call, as from a storage callback by mistake. */
 #ifndef IDEM_INTERRUPTS_H
 #define IDEM_INTERRUPTS_H
 

@@ -10,8 +10,8 @@
    once, a block 128 times.  The CPU stands still for 41 us a word and for 85 ms
    an erase.
 
-   The driver reports no failure: so verify is set, and an erased page is looked
-   at.  The first address is above the program, and the end below a bootloader
+   The driver reports no failure: so verify is set, and each erased page is read
+   back.  The first address is above the program, and the end below a bootloader
    and its settings.  While a SoftDevice runs the flash belongs to it: then
    write with sd_flash_write and sd_flash_page_erase instead. */
 #ifndef IDEM_NRF_NVMC_H

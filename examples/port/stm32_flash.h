@@ -24,11 +24,10 @@
    which the ECC cannot correct: reading it raises an NMI.  Without that call
    the device hangs at every start after such a cut.
 
-   The CPU stands still while it fetches from the bank that is programmed or
-   erased (22 ms a page): take a page of the other bank where there are two.  A
-   WB's radio core uses the same flash: while it runs take ST's semaphores
-   around each prog and erase, as its example BLE_RfWithFlash does, or links
-   break.
+   The CPU waits while it fetches from a bank that is programmed or erased (22
+   ms a page): if there are two banks, take pages of the other one.  A WB's
+   radio core uses the same flash: while it runs take ST's semaphores around
+   each prog and erase, as its example BLE_RfWithFlash does, or links break.
 
    A part that reads its two banks as one (option bit DBANK is 0: G4, L5, L4+)
    has larger pages, all of them of FLASH_BANK_1: before the header

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A pump, its journal and its log, started from the command line: what the
- * servers in coap/, http/ and modbus/ share.  Include it after idem.h. */
+/* A pump, its journal and its log, started from the command line.  The servers
+ * in coap/, http/ and modbus/ share it.  Include it after idem.h. */
 #ifndef STATION_H
 #define STATION_H
 
