@@ -6,9 +6,9 @@
    The journal's file is made first, and locked; its secret after that, under
    the lock.  So one of the two was lost if there is a secret and the journal is
    missing or empty, or if the journal has records and there is no secret: then
-   neither is made again.  A journal that was overwritten with zeros nobody can tell from
-   one that nothing was written to: where that matters have the sensor tell, as
-   the log of station/pump.h does. */
+   neither is made again.  A journal that was overwritten with zeros looks like
+   one that was never written to.  Where that matters the sensor must show it,
+   as the log of station/pump.h does. */
 #ifndef SECRET_H
 #define SECRET_H
 

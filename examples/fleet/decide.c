@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The calls on a store that only reads a record, and puts another in its place
- * if it is still there (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are
- * such stores too).  The put is the step: what was decided on an older record
- * is not put, and all is done again. */
+/* The calls on a store that can only read a record, and replace it if it has
+   not
+ * changed (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are such stores
+ * too). The conditional put makes a call atomic: if it fails, because the
+ * record has changed, the call begins again with the new record. */
 #include "store.h"
 
 #include <stdlib.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in DynamoDB, which has no scripts: decide.c decides, a put on a
- * condition is the step.  For NAME in the URL there is a table NAME with items
+/* A fleet in DynamoDB, which has no scripts: decide.c decides, a conditional
+   put
+ * is the atomic step.  For NAME in the URL there is a table NAME with items
  *     slot, id        a key's record, the fields of store.h under their names;
  *                     place, changes each time; due, if undelivered: the
  *                     index "pending" has these by place; ex, its end (TTL)
  *     "mark", "mark"  mk the mark, lo when records were lost
- * There are no floors: the item of a number never goes.  A token is that of its
- * key: the time, and more than the last one; so no item is written by all. */
+ * There are no floors: the item of a number is never dropped.  Each key has its
+ * own tokens: the time, or more, so that they increase; so there is no item
+ * that every claim writes. */
 #define _POSIX_C_SOURCE 200809L
 #include "dynamodb.h"
 

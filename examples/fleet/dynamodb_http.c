@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Requests to DynamoDB, and the credentials to sign them with: those of the
- * file AWS_SHARED_CREDENTIALS_FILE, if it is set (the part AWS_PROFILE or
- * "default"), so that a program beside this one can renew them; or else those
- * of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
+/* Requests to DynamoDB, signed with credentials.  These are in the file that
+ * AWS_SHARED_CREDENTIALS_FILE names, if it is set (section AWS_PROFILE or
+ * "default"), so that another program can renew them; otherwise in
+ * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
 #define _POSIX_C_SOURCE 200809L
 #include "dynamodb.h"
 

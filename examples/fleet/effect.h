@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What gateway.c and consumer.c share: an effect that can be seen afterwards,
- * in a log; and the secret of the fleet, from a file.
+/* Shared by gateway.c and consumer.c: an effect, a log that shows it afterwards,
+ * and the secret of the fleet, from a file.
  *
- * The log is the sensor: after a crash it says whether an effect was made.  It
- * has two lines of each, "begins ID TEXT" before and "ends ID TEXT" after it,
- * both durable.  So begun and not ended means: nobody knows how far it came.
- * And it says what it is: one that is missing, empty or replaced has lost
- * lines, and no line in it would not mean that nothing was done.  So it is not
- * made by the way, but once, by effect_make; and whoever finds none ends.  All
- * who share a store share a log, on other machines too: another one does not
- * say what they have begun.  So it has a name, and whoever has another one is
- * refused as if with another secret.  The last line of an ID decides, for an ID
- * that was forgotten may be used again.  No ID is another with a blank and more
- * behind it.
+ * The log is the sensor.  It has two lines for each effect, "begins ID TEXT"
+ * before and "ends ID TEXT" after it, both durable.  If an effect has begun and
+ * not ended, nobody knows how far it came.  The first line is the log's name: a
+ * log that is missing, empty or replaced has lost lines, and then "no line"
+ * does not mean "nothing was done".  So the log is made once, by effect_make,
+ * and a program that finds none ends.  All programs that share a store share
+ * the log, even on several machines: another log does not have the effects
+ * that they have begun.  So a program whose log has another name is refused,
+ * as with another secret.  The last line of an ID decides, for an ID that was
+ * forgotten may be used again.  No ID is another one followed by a blank and
+ * more.
  *
- * It also fences: effect_begin looks and writes under the file's lock.  A
- * gateway that was suspended until another had taken over finds that it has
+ * It also fences: effect_begin looks and writes under the file's lock.  So a
+ * gateway that was suspended until another took over finds that the other has
  * begun. */
 #ifndef FLEET_EFFECT_H
 #define FLEET_EFFECT_H

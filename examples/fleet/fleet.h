@@ -26,14 +26,14 @@
  * What differs from idem.h, and why:
  *   time       is the store's own, in milliseconds.  If it is set forward while
  *              the store runs, leases and retentions end early by as much.
- *   leases     do not end with a restart, for others may hold them: what a
- *              killed gateway had in hand is IDEM_BUSY until its lease ends,
- *              then IDEM_RECOVER.  IDEM_LEASE_NONE is refused, for the same
- *              reason: nothing could ever end it; so is a config.lease_ms below
- *              1000. Keep leases short, and renew them while the effect lasts.
- *   begin      is IDEM_BUSY if the answer took longer than half the lease to
- *              come: nothing may be begun on what is left.  The claim stays in
- *              the store, so the next time it is IDEM_RECOVER.  A store that
+ *   leases     do not end with a restart, for others may hold them: a command
+ *              whose gateway was killed is IDEM_BUSY until its lease ends, then
+ *              IDEM_RECOVER.  IDEM_LEASE_NONE is refused, for nothing could end
+ *              it; so is a config.lease_ms below 1000.  Keep leases short, and
+ *              renew them while the effect lasts.
+ *   begin      is IDEM_BUSY if the answer took longer than half the lease: too
+ *              little of it is left.  The claim stays in the store, so the next
+ *              attempt is IDEM_RECOVER.  A store that
  *              does not answer is given up after half of config.lease_ms, 5 s
  *              at most: IDEM_E_STORAGE.
  *   age_ms     memory reaches back to when the store was made, at most: what
@@ -42,26 +42,26 @@
  *              was emptied, or does not have what it had last acknowledged to
  *              this fleet (an older state was restored; a replica took over
  *              that had not got it).  It is noted in the store, for all:
- *              IDEM_UNCERTAIN instead of IDEM_EXECUTE and IDEM_RECOVER, until
- *              config.retention_ms after.  What nobody noticed is not known.
+ *              IDEM_UNCERTAIN instead of IDEM_EXECUTE and IDEM_RECOVER, for
+ *              config.retention_ms.  A loss while no fleet is open is not
+ *              noticed.
  *   state      there is none: outcome.state is refused.  The application's own
  *              rows take its place (fleet_complete_in).
  *   numbers    request.sequence needs no config.senders: any scope may number
- *              its commands.  DynamoDB keeps no floors (README.md).  Of more
- *              than 100 numbers of a scope whose retention ended, and which no
- *              claim has dropped yet, those that ended last raise the floor
- *              first.
+ *              its commands.  DynamoDB keeps no floors (README.md).  If more
+ *              than 100 numbers of a scope have expired, and no claim has
+ *              dropped them yet, the last of them raise the floor first.
  *   capacity   is the store's; IDEM_E_FULL comes from Redis that has reached
- *              maxmemory, and from PostgreSQL on a full disk.  What is in
- *              progress can be completed, what is done is replayed.
+ *              maxmemory, and from PostgreSQL on a full disk.  Claims can be
+ *              completed then, and outcomes are replayed.
  *   errors     IDEM_E_STORAGE: the store cannot be reached, or went away in the
  *              call.  Execute nothing, report nothing as done, repeat the call;
- *              it connects again by itself.  What the call began may be found
- *              done: a begin then answers IDEM_BUSY, a complete IDEM_OK (the
- *              same outcome with the same claim is no second one).
- *              IDEM_E_FORMAT, of every call: what is in the store under the
- *              name is not this fleet's: another version, another secret,
- *              another's data.
+ *              it connects again by itself.  The failed call may have been
+ *              done: then a begin answers IDEM_BUSY, a complete IDEM_OK (the
+ *              same outcome with the same claim does not count twice).
+ *              IDEM_E_FORMAT, from every call: the data in the store under the
+ *              name are not of this fleet: another version, another secret,
+ *              another program.
  *
  * What each store may lose is in README.md beside this file.
  *
@@ -70,8 +70,8 @@
  *
  * Link: fleet.c, connect.c, text.c, decide.c and the stores, -lhiredis -lpq
  * -lcurl -ljansson, and one file with IDEM_IMPLEMENTATION.  To leave a store
- * out, take it out of the list at the top of connect.c; with PostgreSQL goes
- * what fleet_complete_in does. */
+ * out, remove it from the list at the top of connect.c; fleet_complete_in needs
+ * PostgreSQL. */
 #ifndef FLEET_H
 #define FLEET_H
 

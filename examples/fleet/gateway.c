@@ -13,12 +13,12 @@
  * together.  Commands and answers are those of ../mqtt/pumpd.c, so pour.c there
  * is the sender.
  *
- * While it pours it renews its lease.  If it cannot, another may take over: it
- * stops.  If it was suspended for longer than its lease, just before it pours,
- * another has taken over: then the log, which fences (effect.h), has that the
- * other began, and it does not.  With a pump of its own memory hand it
- * job->claim->token, and let it refuse what is smaller than the largest it has
- * seen for that key.
+ * While it pours it renews its lease.  If it cannot, it stops, for another
+ * gateway may take over.  If it is suspended for longer than its lease, just
+ * before it pours, another has taken over: then it finds in the log, which
+ * fences (effect.h), that the other has begun, and does not pour.  If your pump
+ * has a memory, give it job->claim->token, and let it refuse a token below the
+ * largest that it has seen for that key.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
@@ -32,7 +32,7 @@
 
 static const char help[] =
     "gateway [options]\n"
-    "one of several that pour what is asked for over MQTT, once\n\n"
+    "one of several gateways: each command over MQTT is executed once\n\n"
     "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
     "  --id NAME           of this gateway (gateway)\n"
     "  --store URL         what all gateways share (FLEET_STORE of the\n"
@@ -40,10 +40,10 @@ static const char help[] =
     "                      option, so a password belongs there\n"
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
     "  --log FILE          what was poured, the same for all (pump.log)\n"
-    "  --new-log FILE      makes a log, and ends\n"
-    "  --lease-ms MS       the wait for a gateway that dies (10000)\n"
+    "  --new-log FILE      makes a log and ends\n"
+    "  --lease-ms MS       how long others wait if this one dies (10000)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
-    "  --no-idem           execute whatever comes, to see what happens\n";
+    "  --no-idem           without a store: executes repeats too\n";
 
 static volatile sig_atomic_t stop;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The pump behind gateway.c, which pours into nothing and leaves lines in the
- * log. */
+/* The pump of gateway.c: it only waits, and writes lines into the log. */
 #define _POSIX_C_SOURCE 200809L
 #include "gateway.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The statements of postgres.c, run by postgres_connection.c.  All
- * is in one table NAME, so that who empties it empties all:
+ * is in one table NAME, so it can only be emptied as a whole:
  *     slot, id        a key's row, the fields of store.h under their names;
  *                     due: when it may go, at the earliest; of a number also
  *                     scope and number; place: the order of undelivered ones
  *     0, ''           the mark, in response; until: when records were lost
  *     0, 'SCOPE#'     the floor of a scope that numbers its commands
  * NAME_token has the tokens.  A completion changes no indexed column, so it
- * writes no index (HOT).  A row that is given back stays until it is due: so a
- * token is given under the lock of its row.
+ * writes no index (HOT).  The row of a released key stays until it is due, so
+ * that the next token is taken under the lock of the row.
  *
  * In them %1$s is the table, %2$s the sequence of the tokens. */
 #ifndef FLEET_POSTGRES_SQL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The scripts of redis.c: each is a call, and nothing else runs meanwhile.
+/* The scripts of redis.c: each is a call, and Redis runs nothing else
+   meanwhile.
  * With NAME there are
  *     NAME:fleet      a hash: mark, whose it is and since when; token, the last
  *                     one given; lost, when records were lost
@@ -9,7 +10,7 @@
  *     NAME:pending    SLOT:TOKEN of the undelivered outcomes, in order
  *     NAME:n:SCOPE    the scope's live numbers, by when their retention ends
  *     NAME:floor      of each scope, the highest number that has left
- * A record that is given back stays, with state 0, as long as it was to. */
+ * The record of a released key stays, with state 0, until its time. */
 #ifndef FLEET_REDIS_LUA_H
 #define FLEET_REDIS_LUA_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /* Between fleet.c, which knows idem.h, and the stores, which know their client
- * libraries.  All goes to a store and comes from it as text, in which nothing
- * needs quotes: numbers, hexadecimal bytes, and
+ * libraries.  Everything goes to a store and comes from it as text that needs
+ * no quotes: numbers, hexadecimal bytes, and
  *     id    SCOPE:KEY, or SCOPE#NUMBER: the epoch and the sequence, 16 digits
- *     mark  by which a store says whose it is, and since when it remembers
+ *     mark  names the fleet that a store belongs to, and when it was made
  * A store either makes a call in one atomic step by itself (Redis), or reads a
- * record and writes it back if nobody has changed it meanwhile; then decide.c
- * decides (PostgreSQL, DynamoDB). */
+ * record and writes it back if nobody has changed it meanwhile; for such a
+ * store decide.c has the calls (PostgreSQL, DynamoDB). */
 #ifndef FLEET_STORE_H
 #define FLEET_STORE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Requests of idem.h as text, and what a store has of a key as idem.h's. */
+/* Requests of idem.h as text, and the answers of a store as those of idem.h. */
 #include "store.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The clients of an HTTP server, by the bearer token that each has: a client's
-   keys are its own.  Behind a proxy that authenticates, or with TLS client
+/* The clients of an HTTP server, each known by its bearer token: each has its
+   own keys.  Behind a proxy that authenticates, or with TLS client
    certificates, take the name from there.  Include it after journal.h. */
 #ifndef CLIENTS_H
 #define CLIENTS_H

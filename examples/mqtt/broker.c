@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* How pumpd is connected. */
+/* The connection of pumpd to the broker. */
 #define _POSIX_C_SOURCE 200809L
 #include "pumpd.h"
 

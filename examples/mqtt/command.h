@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* Commands over MQTT 5, and their answers: for pumpd.c, and a gateway of a
-   fleet.  Include it after idem.h; who includes it defines struct device. */
+   fleet.  Include it after idem.h, and define struct device. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -39,8 +39,8 @@ typedef struct command {
     uint16_t key_len;
 } command;
 
-/* For the callback of a subscription: returns whether the broker granted it.  If
-   not, nothing would ever come, and nobody would know why. */
+/* For the callback of a subscription: returns whether the broker granted it.
+   If not, nothing would ever come, and nobody would know why. */
 static inline int command_granted(const char *program, int count,
                                   const int *granted)
 {

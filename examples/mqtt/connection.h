@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A connection to an MQTT broker: its options, and words for what is wrong with
-   it.  For pumpd.c, pour.c, and the gateway of a fleet. */
+/* A connection to an MQTT broker: its options, and messages about its failures.
+   For pumpd.c, pour.c, and the gateway of a fleet. */
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -23,8 +23,9 @@ typedef struct connection {
     long long accepted_ms;      // when the last one was; 0: not yet
 } connection;
 
-// No command is longer, nor an answer: the broker is to drop what is.  What does
-// not fit into memory would come again at each connection, and nothing else.
+// No command is longer, nor an answer: the broker is to drop what is.  What
+// does not fit into memory would come again at each connection, and nothing
+// else.
 enum { PACKET_MAX = 131072 };
 
 // That many short connections in a row are hardly the network's fault.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What pumpd remembers: a journal for commands and total, and which log its
-   pump had.  Both are opened here, and neither without the other. */
+/* The memory of pumpd: a journal that has the commands, the total, and the mark
+   of its pump's log.  Journal and log are opened here, both or neither. */
 #define _GNU_SOURCE 1           // Linux: a sync takes less
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION

@@ -4,10 +4,10 @@
  * Sends commands to pumpd, each with its idempotency key, and asks again with
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
- * When to ask again, and when to stop, is what idem_retry says.
- * A key's time begins anew with each start: start it with the same key within
- * --deadline of the first time (python/outbox.py keeps that), for later pumpd may
- * have forgotten it. */
+ * idem_retry decides when to ask again, and when to stop.  The deadline begins
+ * anew at each start: start it again with the same key within --deadline of the
+ * first time (python/outbox.py takes care of that); later pumpd may have
+ * forgotten the key. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -20,7 +20,7 @@ enum { TOPIC = 128 };
 
 static const char help[] =
     "pour [options] KEY ML ...       or lines \"KEY ML\" on standard input\n"
-    "asks pumpd to pour, again and again until there is an answer\n\n"
+    "asks pumpd to pour, and repeats that until there is an answer\n\n"
     CONNECTION_OPTIONS
     "  --id NAME           sends to pump/NAME/command, hears pump/NAME/answer\n"
     "                      (panel)\n"
@@ -161,8 +161,8 @@ static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
 
 /* ----------------------------------------------------------------- commands */
 
-/* The broker is to drop what it still has when the time is over: a daemon may be
-   away, or have much to do.  0 would be without end. */
+/* The broker is to drop what it still has when the time is over: a daemon may
+   be away, or have much to do.  0 would be without end. */
 static void ask(sender *s, long long left_ms)
 {
     mosquitto_property *p = NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The pump of pumpd.c, and its sensor.  It pours into nothing, and leaves lines
- * in a log:
+/* The pump of pumpd.c, and its sensor.  It only waits, and writes lines into a
+ * log:
  *
  *     pumpd log 91c2be07d4a85f36                    a name: which log it is
  *     begins pump/panel/command 6b31 250 ml         durable before it pours
  *     ends pump/panel/command 6b31 250 ml           and after it
  *
- * That is what a real pump's counter would be: after a crash it says whether a
- * command has poured, or has begun to.  It says so only as long as it is whole.
- * A log that was replaced, rotated or cut short has lost lines: then no line
- * does not mean that nothing was poured.  So whoever relies on it keeps a
- * pump_mark somewhere else: which log it was, and how long.  (What is cut off
- * since that mark was kept, nobody notices.)
+ * The log stands for the counter of a real pump: after a crash it shows whether
+ * a command has poured, or has begun to.  It must be complete for that.  A log
+ * that was replaced, rotated or truncated has lost lines: then "no line" does
+ * not mean "nothing was poured".  So its user keeps a pump_mark somewhere else:
+ * the name and the length of the log.  (Nobody notices the loss of lines that
+ * came after that mark was stored.)
  */
 #ifndef PUMP_H
 #define PUMP_H

@@ -10,26 +10,26 @@
  * is the scope, and its answer goes to pump/<sender>/answer: a broker's access
  * list lets each sender write to the one and read the other of its own only.
  * The answer has the correlation data and user properties: "reason", an MQTT 5
- * reason code, "ml", the amount, if it was one, and "retry-after-ms" if it is
- * worth asking again.
+ * reason code, "ml", the amount, if there was one, and "retry-after-ms" if the
+ * sender can ask again.
  *
- * The pump (pump.h) is its own sensor.  The total of all that was poured is
- * application state: it is committed in one step with the outcome, and with it
- * which log the pump has, so that another one is noticed.
+ * The pump (pump.h) is its own sensor.  The total of all pours is application
+ * state: it is committed in one step with the outcome.  The name of the pump's
+ * log is in the state too, so that another log is noticed.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pumpd.h"
 
 static const char help[] =
     "pumpd [options]\n"
-    "pours what is asked for over MQTT, each command once\n\n"
+    "executes commands that arrive over MQTT, each once\n\n"
     CONNECTION_OPTIONS
     "  --id NAME           of this client (pumpd)\n"
     "  --journal FILE      what it remembers (pump.journal); the secret is in\n"
     "                      FILE.secret, both are made if neither is there\n"
     "  --log FILE          what was poured (pump.log)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
-    "  --no-idem           execute whatever comes, to see what happens\n";
+    "  --no-idem           without idem.h: executes repeats too\n";
 
 static volatile sig_atomic_t stop;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The parts of pumpd: memory.c is what it remembers, broker.c how it is
-   connected, pumpd.c what it does. */
+/* The parts of pumpd: memory.c has its memory, broker.c its connection, pumpd.c
+   the rest. */
 #ifndef PUMPD_H
 #define PUMPD_H
 

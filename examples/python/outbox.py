@@ -6,17 +6,17 @@ killed.
 
     outbox.py FILE add INTENTION ML       enters a command
     outbox.py FILE run [--id NAME] [--host H] [--port P]
-                                          sends what is not answered yet, in
-                                          the same name (panel) for ever
-    outbox.py FILE list                   what became of each: done; refused,
-                                          not executed; look or give up: nobody
-                                          knows
+                                          sends all that have no answer; keep
+                                          the same NAME (panel) for ever
+    outbox.py FILE list                   prints the result of each: done;
+                                          refused, not executed; look or give
+                                          up: nobody knows
 
 The device is ../mqtt/pumpd.c.  For another one change Link; Outbox and retry()
 stay as they are.  Needs sqlite3, which Python has, and paho-mqtt (1.6 or 2).
 
-An intention has one key: whoever is killed after add and adds the same again
-enters nothing new.  Two glasses are two intentions.
+An intention has one key: to add the same intention again enters nothing new, as
+after a kill.  Two glasses are two intentions.
 """
 import argparse
 import os

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What really happened: from the files that the device left (its flash or its
-   ledger, and the labels), and from what the controller was answered. */
+/* Finds out what really happened: from the files of the device (its flash or
+   its ledger, and the labels), and from the answers that the controller got. */
 #ifndef AUDIT_H
 #define AUDIT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The controller: sends commands and repeats each until it is answered.  Its
-   part is that a repeat has the same key; of idem.h it has idem_retry alone,
-   which decides when to repeat, and when to stop. */
+/* The controller: sends commands and repeats each, with the same key, until it
+   is answered.  From idem.h it uses only idem_retry, which decides when to
+   repeat, and when to stop. */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

@@ -3,8 +3,8 @@
  * make demo: a controller and a device, two processes with a bad serial line
  * between them.  The line loses, repeats, delays and corrupts frames; the
  * device is killed with kill -9 again and again, even in the middle of a
- * command.  Then the files are audited.  Three times the same: with idem.h, and
- * without it, answering before or after executing.
+ * command.  Then the files are audited.  There are three runs: with idem.h, and
+ * twice without it, answering before or after executing.
  *
  * The device with idem.h is then started a day later, when it has forgotten its
  * responses, and all commands are sent once more: a random key is new again, a

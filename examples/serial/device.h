@@ -31,18 +31,18 @@
  * Commands, as payloads; numbers have the lowest byte first:
  *
  *     'p' ml:2        pour.  The effect is the meter: application state that is
- *                     committed together with the outcome, so a pour that was
- *                     cut short has not happened.  (A pump would be driven by
- *                     the meter, as a control loop is by its setpoint.)
+ *                     committed together with the outcome, so an interrupted
+ *                     pour has not happened.  (A pump would be driven by the
+ *                     meter, as a control loop is by its setpoint.)
  *                     If the journal was damaged, it may have happened and been
  *                     forgotten: then it is not poured, PROTOCOL_LOOK
  *                     Response: pours:4, ml in all:4, this one included
  *     'l' text        print a label "scope key text", or, with a number,
  *                     "scope #epoch.sequence text"; a key that begins with #
- *                     has none.  The effect is outside; after a label was cut
- *                     short the device looks whether it is there.
+ *                     has none.  The effect is outside; after an interrupted
+ *                     attempt the device looks whether the label is there.
  *                     Response: number of the label:4
- *     anything else   finally failed
+ *     anything else   a final failure
  */
 #ifndef DEVICE_H
 #define DEVICE_H

@@ -12,10 +12,10 @@
 
 static const char help[] =
     "device --line LINE --dir DIR [options]\n"
-    "executes what comes over the line\n\n"
+    "executes the commands that come over the line\n\n"
     "  --line LINE      a terminal, unix:PATH or tcp:HOST:PORT\n"
     "  --dir DIR        where it keeps flash, its secret, and labels\n"
-    "  --no-idem WHEN   do without idem.h; answer `first' or `last'\n"
+    "  --no-idem WHEN   run without idem.h; answer `first' or `last'\n"
     "  --slow US        time that programming 8 bytes of flash takes (60)\n"
     "  --work US        longest time that a command takes (8000)\n"
     "  --away MS        time that has passed while it was off (0)\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* NOR flash in a file.  What is programmed is there after kill -9; and since it
-   is programmed granule by granule, taking its time, a kill can leave half a
-   record, or half an erased sector. */
+/* NOR flash in a file.  Programmed bytes are there after kill -9.  It programs
+   slowly, granule by granule, so a kill can leave half a record, or half an
+   erased sector. */
 #ifndef FLASH_FILE_H
 #define FLASH_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What the programs of this example want of a POSIX system. */
+/* POSIX functions for the programs of this example. */
 #ifndef HOST_H
 #define HOST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* One direction of a bad line: frames come in, and go out, or not, or twice, or
-   late, or with other bits.  Knows of frames only that a zero ends them. */
+   late, or with other bits.  It knows only that a zero ends a frame. */
 #ifndef LINE_H
 #define LINE_H
 

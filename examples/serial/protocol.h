@@ -4,9 +4,9 @@
  * the line does to it.  For both ends; no allocation, no stdio, 76 bytes of
  * memory for a receiver.
  *
- * A frame is 0x00, then a body in which COBS has done away with zeros, then
- * 0x00.  So a zero is always an end, and what was damaged costs no more than
- * the frame that it was in.  (The zero in front ends what noise has begun.)
+ * A frame is 0x00, then a body from which COBS has removed all zeros, then
+ * 0x00.  So a zero is always an end, and damage costs no more than the frame
+ * that it hits.  (The zero in front ends a frame that noise began.)
  *
  *     body   0   1    kind, PROTOCOL_COMMAND, _NUMBERED or _ANSWER
  *            1   1    result, of an answer; 0 in a command

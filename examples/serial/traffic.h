@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What is asked of the device: the same commands for the same seed, so that the
-   controller can send them, and the audit need not believe the controller. */
+/* The commands for the device, the same for the same seed: the controller sends
+   them, and the audit computes them again. */
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
