@@ -58,22 +58,10 @@ public:
     // again only when an earlier call has failed.
     int open(const idem_config &config)
     {
-        if (open_)
-            return IDEM_E_ARG;
-        config_ = config;
-        config_.capacity = Keys;
-        config_.key_max = KeyMax;
-        config_.response_max = ResponseMax;
-        config_.state_max = StateMax;
-        config_.senders = 0;
-        config_.lock_ctx = this;
-        config_.lock = lock;
-        config_.unlock = unlock;
-        if (!fits())
-            return IDEM_E_ARG;
-        int result = idem_open(&table_, &config_, memory_, sizeof memory_,
-                               Clock::now());
-        open_ = result == IDEM_OK;
+        if (lock(this) != 0)
+            return IDEM_E_LOCK;
+        int result = open_ ? IDEM_E_ARG : open_locked(config);
+        unlock(this);
         return result;
     }
 
@@ -112,6 +100,25 @@ public:
     idem_table *table() { return open_ ? &table_ : nullptr; }
 
 private:
+    int open_locked(const idem_config &config)
+    {
+        config_ = config;
+        config_.capacity = Keys;
+        config_.key_max = KeyMax;
+        config_.response_max = ResponseMax;
+        config_.state_max = StateMax;
+        config_.senders = 0;
+        config_.lock_ctx = this;
+        config_.lock = lock;
+        config_.unlock = unlock;
+        if (!fits())
+            return IDEM_E_ARG;
+        int result = idem_open(&table_, &config_, memory_, sizeof memory_,
+                               Clock::now());
+        open_ = result == IDEM_OK;
+        return result;
+    }
+
     // The memory is for a journal with that granule, or for none.
     bool fits() const
     {

@@ -138,11 +138,18 @@ static void threads()
 
 // A storage that calls the table, which holds the lock meanwhile
 static uint8_t bytes[SECTOR * SECTORS];
-static journal *inside;
+static journal *inside, *opening;
 static int from_inside;
+static idem_storage s;
 
 static int read_bytes(void *, uint32_t at, void *dst, uint32_t len)
 {
+    if (journal *keeper = opening) {
+        idem_config c = config();
+        c.storage = &s;
+        opening = nullptr;
+        from_inside = keeper->open(c);
+    }
     std::memcpy(dst, bytes + at, len);
     return 0;
 }
@@ -160,7 +167,6 @@ static void storage()
     static journal keeper;
     static in_ram without;
     static const uint32_t key = 1;
-    static idem_storage s;
     idem_config c = config();
 
     s.read = read_bytes;
@@ -176,7 +182,9 @@ static void storage()
     s.prog_size = 1;
     IS(without.open(c), IDEM_E_ARG);                // a storage for one in RAM
     IS(explains(without, "storage: "), 1);
+    opening = &keeper;
     IS(keeper.open(c), IDEM_OK);
+    IS(from_inside, IDEM_E_LOCK);                   // two at once
     IS(keeper.explain() == nullptr, 1);
     inside = &keeper;
     IS(keeper.run(request(key), pour).result, IDEM_DONE);
