@@ -14,6 +14,7 @@ hello=$(pwd)/examples/hello.c
 passed=0
 rm -rf "$out"
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 
 fail() { echo "package: $*" >&2; tail -n 20 "$out/log" >&2; exit 1; }
 
@@ -40,20 +41,20 @@ project() {
 installed() {
     rm -rf "$out/found"
     cmake -S "$out/finding" -B "$out/found" \
-        -DCMAKE_PREFIX_PATH="$(pwd)/$1" &&
+        -DCMAKE_PREFIX_PATH="$1" &&
         cmake --build "$out/found" && "$out/found/hello"
 }
 
 cmake_project() {
     echo 'find_package(idem 0.1 REQUIRED)' | project finding
     cmake -S "$from/cmake/idem" -B "$out/cmake" \
-        -DCMAKE_INSTALL_PREFIX="$(pwd)/$out/prefix" &&
+        -DCMAKE_INSTALL_PREFIX="$out/prefix" &&
         cmake --build "$out/cmake" --target install &&
         installed "$out/prefix"
 }
 
 make_install() {
-    ${MAKE:-make} install PREFIX="$(pwd)/$out/local" && installed "$out/local"
+    ${MAKE:-make} install PREFIX="$out/local" && installed "$out/local"
 }
 
 # Before 1.0 the second number is the interface's.
@@ -61,7 +62,7 @@ another_version() {
     for wanted in 0.0.9 0.1.1 0.2 1.0; do
         echo "find_package(idem $wanted REQUIRED)" | project other
         ! cmake -S "$out/other" -B "$out/other_found" \
-            -DCMAKE_PREFIX_PATH="$(pwd)/$out/local" || return
+            -DCMAKE_PREFIX_PATH="$out/local" || return
     done
 }
 
@@ -78,7 +79,7 @@ END
 }
 
 pkg_config() {
-    PKG_CONFIG_PATH=$(pwd)/$out/local/lib/pkgconfig
+    PKG_CONFIG_PATH=$out/local/lib/pkgconfig
     export PKG_CONFIG_PATH
     flags=$(pkg-config --cflags 'idem >= 0.1.0') &&
         ${CC:-cc} -std=c99 $flags "$hello" -o "$out/hello" && "$out/hello"
@@ -139,7 +140,7 @@ function($2)
     if(NOT "${3-}" STREQUAL "" AND at LESS 0)
         message(FATAL_ERROR "no ${3-}")
     endif()
-    file(WRITE $(pwd)/$out/$2 called)
+    file(WRITE $out/$2 called)
 endfunction()
 include($1/CMakeLists.txt)
 END
