@@ -72,7 +72,7 @@ release: package         ## the single file, packages, checksums
 
 PREFIX = /usr/local
 install:                 ## header, ports, pkg-config and CMake files: PREFIX=
-	@P="$(DESTDIR)$(PREFIX)" && mkdir -p "$$P/include" \
+	@umask 022; P="$(DESTDIR)$(PREFIX)" && mkdir -p "$$P/include" \
 	    "$$P/lib/pkgconfig" "$$P/share/cmake/idem" "$$P/share/idem/port" && \
 	cp idem.h "$$P/include" && \
 	cp examples/port/pkg-config/idem.pc "$$P/lib/pkgconfig" && \

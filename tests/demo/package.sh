@@ -54,7 +54,8 @@ cmake_project() {
 }
 
 make_install() {
-    ${MAKE:-make} install PREFIX="$out/local" && installed "$out/local"
+    (umask 077 && ${MAKE:-make} install PREFIX="$out/local") &&
+        [ -z "$(find "$out/local" ! -perm -a=r)" ] && installed "$out/local"
 }
 
 # Before 1.0 the second number is the interface's.
