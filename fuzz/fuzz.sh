@@ -1,25 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
-#     arriving    keys out of texts, against a slow reading
+#     arriving    keys from text, compared with a slow parser
 #     frame       the frame decoder of the demo
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
-#     template    what users start from; a bug that is injected in it is found
-#     lives       no fuzzer: calls by chance, with both kinds of an index, and
-#                 images by chance.  SEEDS: how many, FIRST: the first of them
-# Each starts from its inputs in fuzz/seeds.txt, or some by chance, first under
-# the address and undefined behaviour sanitizers, then once with the memory
-# sanitizer and with AFL++, and grows a corpus of its own in build/fuzz/found,
-# which the next run goes on with.
+#     template    the harness for users to start from; it must find an injected
+#                 bug
+#     lives       not a fuzzer: random calls, with both kinds of index, and
+#                 random images.  SEEDS: how many, FIRST: the first of them
+# Each starts from its inputs in fuzz/seeds.txt, or from random ones: first
+# under the address and undefined behaviour sanitizers, then once with the
+# memory sanitizer and with AFL++.  Its corpus grows in build/fuzz/found, from
+# which the next run starts.
 #
 #     fuzz.sh [PART...]       these; TIME=300 seconds for each, and fuzzer
 #     SHORT=1 fuzz.sh         the seeds, and some thousand executions each, under
 #                             the first sanitizers; not the injected bug
-# SEED: what the fuzzers draw from, 1 unless it is said.
+# SEED: the seed of the fuzzers, 1 by default.
 #
-# What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
-# FILE prints what happens in it.
+# An input that makes a harness abort is left in build/fuzz; to see its calls
+# run TRACE=1 build/fuzz/<harness> FILE.
 set -eu
 
 out=build/fuzz

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Makes a fuzz harness of what runs an input (tests/model/input.h),
+ * Makes a fuzz harness of a function that runs an input (tests/model/input.h),
  *
  *     static void run(input *in);
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Lives: what calls.c does as a fuzzer chooses, or with -DIMAGE image.c, by
- * chance, the same in every run.
+ * Lives: runs calls.c, or with -DIMAGE image.c, with random numbers instead of
+ * a fuzzer's input; the same in every run.
  *
  *     lives FIRST COUNT       that many; TRACE=1 lives LIFE 1 prints all calls
  */

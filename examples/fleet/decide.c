@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The calls on a store that can only read a record, and replace it if it has
-   not
- * changed (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are such stores
- * too). The conditional put makes a call atomic: if it fails, because the
+ * not changed (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are such stores
+ * too).  The conditional put makes a call atomic: if it fails, because the
  * record has changed, the call begins again with the new record. */
 #include "store.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* A fleet in DynamoDB, which has no scripts: decide.c decides, a conditional
-   put
- * is the atomic step.  For NAME in the URL there is a table NAME with items
+ * put is the atomic step.  For NAME in the URL there is a table NAME with items
  *     slot, id        a key's record, the fields of store.h under their names;
  *                     place, changes each time; due, if undelivered: the
  *                     index "pending" has these by place; ex, its end (TTL)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The scripts of redis.c: each is a call, and Redis runs nothing else
-   meanwhile.
+/* The scripts of redis.c: each is a call; Redis runs nothing else meanwhile.
  * With NAME there are
  *     NAME:fleet      a hash: mark, whose it is and since when; token, the last
  *                     one given; lost, when records were lost

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* An effect that takes time, and whose result can be seen afterwards: a pump
-   and
- * its log.  Include it after journal.h.
+ * and its log.  Include it after journal.h.
  *
  * A command leaves two durable lines in the log: "begins" before the pump runs,
  * "poured" when it has stopped.  After a crash they show:

@@ -13,9 +13,9 @@
  *       which the oldest expires.
  *   W2  64 live keys, responses of 64.
  *
- * W1 is made once more with numbers, of one sender, instead of its keys.  Then
- * the same with as many live keys as so many sectors accept, and fewer: no
- * capacity may cost much more than its neighbours.
+ * W1 is run again with the numbers of one sender instead of its keys.  Then
+ * with each number of live keys, up to the most that eight sectors accept: none
+ * may cost much more than its neighbours.
  *
  *   build/bench_journal [--short] FOLDER
  *
@@ -26,8 +26,8 @@
  *       and response.  The floor: pwrite + fdatasync, twice, of as many bytes,
  *       into a file that is as large and full of zeros.  Then 64 in flight:
  *       claimed, synced, completed, synced.
- *   M5  Opening a file with so many finished keys that the system has in
- *       memory, in processor time, and how often it reads the journal.
+ *   M5  Opening a file with many finished keys, which the system has cached, in
+ *       processor time; and how often the journal is read.
  *   Q1  50,000 keys of 100 senders with a quota, one of which floods: what a
  *       refused command costs, beside a duplicate; in RAM, and in a file, which
  *       is not read.

@@ -19,7 +19,7 @@
  * whether a key has expired.  All memory is touched before the clock starts,
  * and there is room for all keys.
  *
- * What a peer does is what one would write who knows it well:
+ * Each peer is programmed as somebody would who knows it well:
  *
  *   khash    a map from the 16 bytes of the key to a struct that has fingerprint
  *            and response in it, made for all keys, so that it does not grow.

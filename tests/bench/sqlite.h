@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* SQLite for a benchmark that has a check(): what fails ends it. */
+/* SQLite for a benchmark that has a check(), which ends it at a failure. */
 #ifndef BENCH_SQLITE_H
 #define BENCH_SQLITE_H
 

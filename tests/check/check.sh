@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Every configuration, and checks that do not run it.
+# The tests in every configuration, and checks that do not run the header.
 #     check.sh [PART...]
 #         compile     without a warning in each language, compiler and option
 #         tests       in each option, word size, byte order, sanitizer
-#         builds      two builds give the same bytes; nothing stale is used; with
-#                     IDEM_CONFIG the same lives as without
+#         builds      two builds give the same bytes; no stale object is used;
+#                     lives are the same with IDEM_CONFIG and without
 #         lint        static analysis, MISRA, complexity, stack, spelling
-#         attack      crafted keys cost nothing, time shows no secret
-# SHORT=1 leaves out what differs least from something that stays in.
+#         attack      crafted keys cost no more, times show no secret
+# SHORT=1 leaves out configurations that differ little from others.
 set -eu
 
 short=${SHORT:-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Keys chosen by an enemy (S9).  He knows the code, and crafts keys that all
+ * Keys chosen by an attacker (S9).  He knows the code, and crafts keys that all
  * collide in FNV-1a, in all of its 32 bits; with -DIDEM_HASH=IDEM_HASH_FNV the
  * table is as slow as he wants.  Under a keyed hash the same keys cost what
  * random ones do.

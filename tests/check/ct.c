@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What an attacker can measure shows him nothing but the answer.  Run under
+ * An attacker who measures times learns nothing but the answer.  Run under
  * valgrind's memcheck, which follows bytes that are marked as undefined and
  * reports every branch and every address that depends on one:
  *
  *     secret and payload, in fingerprint and index hash       no report
  *     the payload, in idem_begin of a key that is known       one report
  *
- * The one report is the answer itself (a mismatch or not).  That it is one
- * however many bits of the two fingerprints agree says that it is all that is
- * told.  Prints what it counted; returns 1 on a miss.
+ * The one report is the answer itself (a mismatch or not).  It must be one,
+ * however many bits of the two fingerprints agree: so nothing else leaks.
+ * Prints the counts; returns 1 if one is wrong.
  *
  *     INJECT_BRANCH  a branch on a bit of a hash, which it must find
  */

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Holds the coverage of idem.h against what is excepted.
+"""Compares the coverage of idem.h with the exceptions.
 
     gate.py idem.h exceptions.txt EXPORTED...
 
-Each EXPORTED is what llvm-cov export prints of one program in EXPORTED.json, and
-of its lines in EXPORTED.lcov: of several programs at once it drops functions
-that they have under one name, compiled another way.  EXPORTED.folded has the
-lines of llvm-cov show that name constants: what a program's compiler decided is
-not counted for that program.
+For each EXPORTED, EXPORTED.json and EXPORTED.lcov have the output of llvm-cov
+export for one program.  (For several programs at once llvm-cov drops functions
+that have the same name and were compiled differently.)  EXPORTED.folded has the
+lines of llvm-cov show that name constants: a branch that the compiler decided
+does not count for that program.
 
 Every line, every outcome of every branch, and in every decision each condition
-on its own (MC/DC) is to be covered, but for exceptions, which are few, and
-which are there.  An exception is a paragraph of
+on its own (MC/DC) must be covered, except for the exceptions, and each of these
+must still be there.  An exception is a paragraph of
 
     function: what: text of the line, or of the expression
         why
 
 where `what` is line, true, false (an outcome of a branch), true/false (both),
 or alone (MC/DC).
-The text may call what is local to the function anything.
+Local names in the text may differ from those in the header.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Which answers examples/sender.c takes for its own: several senders share a
-   line, and may use the same numbers.  And what it makes of one.
-       answers_test OUTBOX      a file that is not there */
+/* Which answers examples/sender.c takes for its own, and what it prints of
+   them: several senders share a line, and may use the same numbers.
+       answers_test OUTBOX      the name of a new file */
 #define main sender_main
 #include "examples/sender.c"
 #undef main

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What examples/serial/controller.c says of the ends that a command can have:
-   what nobody knows is no failure, and a person must look (words.sh). */
+/* What examples/serial/controller.c prints of each result of a command: "nobody
+   knows" is not a failure, and a person must look (words.sh). */
 #define main controller_main
 #include "examples/serial/controller.c"
 #undef main

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The demo's device after its storage was damaged: a pour that it may have
-   forgotten is not made again, for the meter says nothing of it; and its sender
-   is told that nobody knows, which is no failure. */
+/* The demo's device after its storage was damaged.  It may have forgotten a
+   pour, and the meter does not show it: so it does not pour again, and answers
+   that nobody knows, which is not a failure. */
 #include "examples/serial/device.c"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* examples/migrate.c: keys in every state from one journal into another that
-   has more and larger sectors and another granule; after a restart that says of
-   each what the first one does. */
+   has more and larger sectors and another granule; after a restart the new one
+   gives the same answers as the old one. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""refusing.py [all | once | busy]: an MQTT 5 broker that takes every client and
-refuses every subscription (0x87); or every client, a line for each; or takes
-the first alone, until that publishes, and listens for a while to what the next
-one publishes without a subscription: prints "nothing" if that is nothing; or
-takes all, and answers each command that it is to wait, a line for each.
-Prints its port first."""
+"""refusing.py [all | once | busy]: an MQTT 5 broker that refuses.  Prints its
+port first.
+
+    (none)   takes every client, and refuses every subscription (0x87)
+    all      refuses every client, and prints a line for each
+    once     takes the first client until that publishes; then the next one, but
+             not its subscription: prints what that publishes in a while, or
+             "nothing"
+    busy     takes every client, and answers each command that it must wait;
+             prints a line for each
+"""
 import socketserver
 import sys
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* examples/sender.c at one end of the demo's bad line, the demo's device at the
-   other, both killed (kill -9) all the time.  What the device did then: each
-   line of the file once, whoever was killed at which moment.
+   other, both killed (kill -9) all the time.  The device must have executed
+   each line of the file once, whichever was killed at which moment.
        sender_test [SEED [KILLS]]      goes on until the sender was killed KILLS
                                        times, file by file (60) */
 #include "examples/serial/run.c"

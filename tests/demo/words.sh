@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What the programs of examples/ print: help when they are asked for it, and the
-# reason of a failure with the file, the system's words, or the number that
-# would do.  Also: a daemon that is killed while it makes its secret starts
-# again.  Those that are not built (pumpd and pour want libmosquitto) are left
-# out.
+# What the programs of examples/ print: help for --help, and at a failure its
+# reason, with the file, the error of the system, or the number that would do.
+# Also: a daemon that is killed while it makes its secret starts again.
+# Programs that are not built (pumpd and pour need libmosquitto) are left out.
 set -eu
 
 B=${B:-build}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD
    A journal in the file that JOURNAL in the environment names, as the storage
-   of a board (tests/targets) that is a process.  Says what came of opening it,
-   and exits with 2 if that was IDEM_E_LOCK, with 3 if it was refused otherwise.
+   of a board (tests/targets) that is a process.  Prints the result of the
+   opening; exits with 2 if that was IDEM_E_LOCK, with 3 if it was refused
+   otherwise.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE

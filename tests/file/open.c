@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
    Opens a journal's file and closes it again:  file_open [HOW]
-   HOW 1: says how long the file is, instead; 2: waits for the end of stdin */
+   HOW 1: prints the length of the file; 2: waits for the end of stdin */
 #include "tests/targets/board.h"
 #include "tests/targets/medium.h"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# What a command costs, claim and outcome, beside the same written by hand; and
-# what a key takes.
+# The cost of a command (claim and outcome) beside the same written by hand; and
+# the bytes of a key.
 
 clocks=real
 build fleet/cost -O2 $here/cost.c $STORES $LIBS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* broker PARTITIONS RECORDS: librdkafka's mock cluster, with a topic "commands"
- * that has so many records, "c1" and so on, one partition after the other.
- * Prints where it listens, and stays until it is ended. */
+ * that has RECORDS records, "c1" and so on, one partition after the other.
+ * Prints where it listens, and runs until it is killed. */
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
-# What becomes of a mistake; then the promises, asked of everything that keeps
-# them, at the same time; the table of who keeps which must be the one in
-# README.md of examples/fleet.
+# What a mistake leads to; then the promises, tested on idem.h and on all stores
+# at the same time.  The table of which keeps what must be the one in README.md
+# of examples/fleet.
 
 build fleet/outcome $here/outcome.c $F/fleet.c $F/text.c $F/decide.c
 "$B/fleet/outcome" >"$work/outcome" || fail "$(cat "$work/outcome")"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
-/* cost PLACE COMMANDS GATEWAYS: so many processes begin and complete so many
- * commands in all, at the same time; and beside it, in turn with it, the same
- * written by hand as one finds it in articles, with neither fencing,
- * fingerprints, attempts nor age:
+/* cost PLACE COMMANDS GATEWAYS: GATEWAYS processes begin and complete COMMANDS
+ * commands in all, at the same time; in turn with it, the same written by hand
+ * as in articles, without fencing, fingerprints, attempts and age:
  *     Redis        SET key 1 NX PX lease; SET key response PX retention
- *     PostgreSQL   INSERT .. ON CONFLICT DO UPDATE .. WHERE the lease is over;
+ *     PostgreSQL   INSERT .. ON CONFLICT DO UPDATE .. WHERE the lease ended;
  *                  UPDATE; both prepared
  * Prints a row: gateways, commands a second by hand and as a fleet, the second
  * in parts of the first (the median of the rounds), and how long a command of

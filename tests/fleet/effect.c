@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* effect FOLDER: what the log of examples/fleet/effect.c says when it was cut
- * short, half-written or replaced.  Each line is a process of its own, for it
- * may end it. */
+/* effect FOLDER: what the log of examples/fleet/effect.c shows when it was
+ * truncated, half-written or replaced.  Each case has its own process, which it
+ * may end. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
 #include "effect.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# Bad luck: a store that is down, goes away or falls silent, that has another's
-# data, was emptied, or is full.
+# Faults of a store: it is down, goes away or falls silent, has data of another
+# fleet, was emptied, or is full.
 
 build fleet/faults -fsanitize=address,undefined \
     -fno-sanitize-recover=all $here/scenarios.c $STORES $LIBS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* outcome: what fleet_run has recorded of an outcome that is refused, when it
- * asserts that it was a mistake.  The store takes whatever it is asked. */
+/* outcome: what fleet_run records of an outcome that is refused, when it
+ * asserts that this was a mistake.  The store here accepts every call. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
 #include "store.h"

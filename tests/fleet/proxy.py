@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""proxy.py PORT SERVICE MODE: stands before the DynamoDB of a test, and does
-what the file MODE says at the moment:
+"""proxy.py PORT SERVICE MODE: stands between a test and its DynamoDB, and reads
+from the file MODE what it does now:
 
-    pass                hands on
-    403 429 503         answers with that status, and a body of no DynamoDB
-    text                answers 200, and a body that is no JSON
-    undated             hands on, and leaves the Date away
+    pass                forwards
+    403 429 503         answers with that status, and a body that DynamoDB
+                        would not send
+    text                answers 200, and a body that is not JSON
+    undated             forwards without the header Date
     throttle            refuses every second request
-    mixed               so, and answers others with 502 and no DynamoDB's body
-    deny OPERATION      has no right to that one
-    only KEY            wants that access key id; all others have expired
+    mixed               the same, and answers others with 502 and such a body
+    deny OPERATION      refuses this operation: no right to it
+    only KEY            accepts this access key id; all others have expired
 """
 import http.client
 import http.server

@@ -3,17 +3,17 @@
  *
  *     scenarios promises PLACE...
  *
- * the promises of idem.h that make sense for a fleet, of each place
- * (subject.h), each in a process of its own, and on nothing that another has
- * used, the places at the same time.  Prints a row for each: its name, and of
- * each place "yes", or the note under which README.md of examples/fleet says
- * what differs (which is then printed).
+ * the promises of idem.h that make sense for a fleet, on each place
+ * (subject.h): each in its own process and on its own data, the places at the
+ * same time.  Prints a row for each: its name, and for each place "yes", or the
+ * letter of the note in README.md of examples/fleet that explains the
+ * difference.
  *
  *     scenarios LUCK URL
  *
- * one kind of bad luck, for faults.sh, which makes it happen: where that has
- * something to do between, "now" is printed, and a line awaited.  Both print in
- * the end how many checks passed, and exit 1 if one did not. */
+ * one kind of fault, for faults.sh, which makes it: where that must act, this
+ * prints "now" and waits for a line.  Both print in the end how many checks
+ * passed, and exit 1 if one did not. */
 #define _DEFAULT_SOURCE
 #include "script.h"
 

@@ -3,8 +3,8 @@
  *
  *     "Ba Ba,payload=1:mismatch L Ba:recover ca:fenced Ca"
  *
- * If a word says nothing it must answer execute to B, done to U, and ok to all
- * others.  Fields that only these have, or that mean more here:
+ * Without an answer in the line, B must answer execute, U done, all others ok.
+ * Fields that only these have, or that mean more here:
  *     B       both: a key beside the number; late: it is granted, and the answer
  *             comes late
  *     C       null; within=1: the scenario's transaction, within=0: none
@@ -14,8 +14,9 @@
  *             has no token, or one that was never given
  * And words:
  *     oa first    the next undelivered is a; look from the first on
- *     open close reopen   both at once, which RAM does not survive: it ends here
- *     @word kill  another process does it, which has to open, too; kill -9 of it
+ *     open close reopen   reopen: close and open; RAM does not survive that,
+ *                         and its scenario ends there
+ *     @word kill  another process does it, after it has opened; kill -9 of it
  *     secret      from here on the config has another secret, or the first
  *     script again    the script does its part; the store answers again
  *     reason=word the last reason has the word

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Writes journals by chance, for a reader that knows the manual alone:
+ * Writes random journals, for a reader that knows the manual alone:
  *
  *     history FIRST COUNT
  *
- * prints a line for each seed: a JSON object with how the journal is configured,
- * the storage's bytes in hex, and what a table says that is opened on them.  The
+ * prints a line for each seed: a JSON object with the configuration of the
+ * journal, the storage's bytes in hex, and what a table finds in them.  The
  * same seeds give the same lines on every machine.
  *
  * A history is calls, restarts and power cuts (tests/model/chance.h).  In one

@@ -3,10 +3,10 @@
 """A second reader of the journal's format, written from the description.
 
     history FIRST COUNT | reader.py       compares: each line is a journal, and
-                                          what idem.h says is in it
+                                          what idem.h finds in it
 
 It shares nothing with idem.h but its comments >>format, >>recovery and >>hash:
-what cannot be read from these is a fault of theirs.  Python, and slow.
+if these are not enough to write it, they have a fault.  Python, and slow.
 """
 import json
 import sys

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# examples/burst.c: what it answers, and what it does not; its syncs; senders
+# examples/burst.c: what it answers, and what it ignores; its syncs; senders
 # that lose, repeat and reorder, while it is killed at its system calls and by
 # chance.  Needs burst in $B.
 set -u

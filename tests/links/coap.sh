@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# examples/coap: each answer; a restart on request that is asked for again after
-# it; and senders behind a network that loses, repeats and delays, while the
-# server is killed.  Needs coapd and pour in $B/coap, coap-client.
+# examples/coap: each answer; a restart command that is repeated after the
+# restart; and senders behind a network that loses, repeats and delays, while
+# the server is killed.  Needs coapd and pour in $B/coap, coap-client.
 set -u
 
 . tests/links/links.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
 """retry.py FOLDER: what outbox.py in FOLDER answers to the lines of retry.c.
-retry.py FOLDER SEED COUNT: prints such lines, by chance."""
+retry.py FOLDER SEED COUNT: prints random lines of that kind."""
 import random
 import sys
 

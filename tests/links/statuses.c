@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Which status examples/modbus/gateway.c has for a number that it did not
+/* The status of examples/modbus/gateway.c for a number that it did not
    claim: "refused" only if it was not executed, and never will be. */
 #define main gateway_main
 #include "examples/modbus/gateway.c"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD
-   Behind the words that windows.h leaves defined. */
+   The header after windows.h, with the macros that it leaves defined. */
 #define near
 #define far
 #define small char

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: 0BSD
 # Builds board_main.c for a nRF51 and runs the demo with it, emulated.  The chip
 # has 256 KB of flash, the code in front, and 16 KB of RAM, for 140 commands;
-# who reads the journal must have the same sizes and hash.
+# the program that reads the journal must have the same sizes and hash.
 set -eu
 
 export FLASH_AT=0x18000 FLASH_PAGES=64
