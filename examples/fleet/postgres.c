@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* A fleet in PostgreSQL: decide.c decides, an INSERT or UPDATE of one row is
  * the atomic step.  A new key and its completion take one statement each
- * (at_once).  The statements, and what is in the table, are in postgres_sql.h.
- * */
+ * (at_once).  The statements, and the table, are in postgres_sql.h. */
 #include "postgres.h"
 
 #include <inttypes.h>

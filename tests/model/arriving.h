@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Texts in which keys arrive.  Whatever a text is, it is read as another, slow
- * reading has it, which knows only what the contract says; and nothing but the
- * key is touched.  (That the slow one is right the published keys of
- * tests/unit/keys_arriving.c show.)
+ * Texts in which keys arrive.  The library must read any text as a second, slow
+ * parser does, which follows the contract alone; and it must touch nothing but
+ * the key.  (The published keys of tests/unit/keys_arriving.c test the slow
+ * parser.)
  */
 #ifndef ARRIVING_H
 #define ARRIVING_H

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Makes a call (words.h) on a device (device.h).  What wants calls by chance
- * (chance.h) or out of a line fills in the same struct;
- * what judges them is one model.  With tracing each call is printed as the word
- * that makes it.  Beside the words of words.h a device has these:
+ * Makes a call (words.h) on a device (device.h).  Random calls (chance.h) and
+ * the calls of a line use the same struct, and one model judges them.  With
+ * tracing each call is printed as the word that makes it.  A device has the
+ * words of words.h, and these:
  *
  *     na      the sender of a is forgotten
- *     da      delivered, by its claim if that is known; D takes what is pending
- *     Aa      whatever it takes to have a finished, then duplicates of it
+ *     da      delivered, by its claim if that is known; D takes a pending one
+ *     Aa      the calls that finish a from any state, then duplicates of it
  *     ga      read its response: at most
  *     s o a ? look at the state; at undelivered ones, delivering each n-th; at
  *             all keys; at all that can be looked at
  *     M m Y   idle work until there is no more; one step of it; sync
  *     E       a lease, or n, is added by idem_elapse
  *     H P     a call with the time alone; a restart between two calls: n
- *     K9 J9   nine times: claim and give back or complete and forget the last
+ *     K9 J9   nine times: claim and release, or complete and forget, the last
  *             key; the same, each time after a restart
  *     rotate2 the same until two sectors were begun, or rings: n
- *     lost1   as many are counted as lost
+ *     lost1   stats.lost is that number
  *     +       modes, from the next opening on: "+senders=2 P"
- *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
- *             forged, is: how
+ *     ! fn ja all old claims are fenced; the n-th is; a's claim, forged (how),
+ *             is
  *     e v     a mistake of the caller, the n-th; the table is moved
- *     |       from here on, of what a test looks for
+ *     |       the operations that the test examines begin here
  *     cut2 fail1 works    the power goes in the second operation from now: tear;
  *             the callback 1 fails: at how forever; none fails any more
  *
- * Before each word but lost `ms` pass, in a line 1.  Behind a colon is what it
- * must answer: "Ba:execute Ca:ok Ba:replay".  If it names none it is any
- * answer that the model allows; of a device that was damaged, or that evicts and
- * has fewer entries than senders, execute or ok.
+ * Before each word but lost `ms` pass, in a line 1.  After a colon is the
+ * answer that it must get: "Ba:execute Ca:ok Ba:replay".  A word without one
+ * may get any answer that the model allows; on a device that was damaged, or
+ * that evicts and has fewer entries than senders, it must get execute or ok.
  */
 #ifndef CALL_H
 #define CALL_H

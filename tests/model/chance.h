@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Workloads by chance: calls of every kind (call.h) on a device, in phases
- * that fill and empty its table, with a tick that stops, jumps and goes
- * backwards, restarts, power cuts and failing callbacks.  A test makes the
- * device, sets what its workload is like, and plays.  What chooses is a seed,
- * which does the same again, or a fuzzer's bytes.
+ * Random workloads: calls of every kind (call.h) on a device, in phases that
+ * fill and empty its table, with a tick that stops, jumps and goes backwards,
+ * restarts, power cuts and failing callbacks.  A test makes the device, sets
+ * the parameters of its workload, and plays.  A seed chooses the calls, the
+ * same each time, or a fuzzer's bytes do.
  */
 #ifndef CHANCE_H
 #define CHANCE_H

@@ -3,8 +3,8 @@
  * A device under test: a medium (flash.h), a configuration, a table on it, and
  * the model of what that may answer (model.h).  Each call here is made to the
  * table and the model, and what must hold after every call is checked.
- * What makes calls, in which order, is up to the test, which says beforehand
- * whether the header is implemented in it, and defines broken() (promise.h).
+ * The test decides which calls are made; before it includes this, it defines
+ * whether it implements the header, and broken() (promise.h).
  *
  *     set storage, config, medium.kind, flags, scopes; device_make(d, keys)
  *     device_open(d); device_begin(d, ...) ...

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A storage medium in memory that loses power, wears out and lies: what the
- * tests of a journal stand on.  The four callbacks are those of littlefs.  It
+ * A storage medium in memory that loses power, wears out and lies.  The tests
+ * of the journal rely on it.  The four callbacks are those of littlefs.  It
  * knows nothing of idem.h, takes its memory from the caller, needs memcpy and
- * memset, and does the same again for the same seed and the same calls.
+ * memset, and does the same for the same seed and the same calls.
  *
  * >>medium   FLASH_NOR      a program moves bits away from the erased value
  *                           only; a granule is programmed once between erases
@@ -17,7 +17,7 @@
  *            f->variants ways.  Then every call fails until flash_boot.
  * >>fault    flash_fail: a callback fails.  f->bad[sector]: a sector does.
  *            flash_flip, flash_load, flash_fill, flash_noise, flash_truncate:
- *            the image is damaged, replaced or cut short between two boots.
+ *            the image is damaged, replaced or truncated between two boots.
  *
  * Every cut of a workload in every variant:
  *

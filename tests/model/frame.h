@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The frame decoder of the demo.  Whatever the line brings, a message that is
- * handed out lies inside the decoder, is no longer than it may be, and encodes
- * to a frame that brings the same; and a frame that is intact arrives, whatever
- * came before it.
+ * The frame decoder of the demo.  Whatever bytes come, a decoded message lies
+ * inside the decoder, is no longer than it may be, and encodes to a frame that
+ * decodes to the same; and an intact frame arrives, whatever came before it.
  */
 #ifndef FRAME_H
 #define FRAME_H

@@ -2,12 +2,12 @@
 /*
  * Any bytes as a journal's image: opened, looked at, written to, opened again.
  *
- * The image is what a table has written, then damaged by the input; or forged,
- * with bits changed in headers and records whose check is right again: without,
- * nearly all of it would be passed over.  In the first case no response is ever
- * given to another key or payload; and what is done afterwards is still there
- * after the next opening.  Always: every call ends in a bounded number of
- * steps, and every invariant holds.
+ * A table wrote the image; then the input damages it, or forges it: it changes
+ * bits in headers and records and corrects their checks, for otherwise nearly
+ * all would be skipped.  A damaged image never gives a response to another key
+ * or payload, and later calls are still there after the next opening.  With
+ * both, every call ends in a bounded number of steps, and every invariant
+ * holds.
  */
 #ifndef IMAGE_H
 #define IMAGE_H

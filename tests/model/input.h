@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * An input, as a row of numbers: a fuzzer's, or a file's.  A promise that is
- * broken ends the process, which is what a fuzzer looks for.
+ * An input, as a row of numbers: a fuzzer's, or a file's.  A broken promise
+ * ends the process, and so the fuzzer finds it.
  */
 #ifndef INPUT_H
 #define INPUT_H

@@ -13,9 +13,9 @@
  * that the next opening may find.  Without faults each set has one version, and
  * the answer is known exactly.
  *
- * What a cut interrupted and is not to be seen may yet show up at an opening
- * before which nothing was written and no begin answered: that version is
- * `late`.
+ * A write that a cut interrupted may be invisible at one opening and appear at
+ * a later one, if nothing was written and no begin answered in between: that
+ * version is `late`.
  *
  * In batch mode each call since the last sync has happened or not, for itself.
  * But state and outcome of one completion come together.
@@ -24,12 +24,12 @@
  * Without a loss IDEM_UNCERTAIN is never answered; after one device.h holds each
  * claim against the retention for which it must be reported.
  *
- * Eviction is known from above: whatever was finished, and not seen since a
- * call that evicted, may be gone; but for what is younger than one of its scope
- * that is found to be there.  In a small table without storage it is exact.
+ * Eviction has an upper bound: a finished key that was not seen since a call
+ * that evicted may be gone, unless it is younger than a key of its scope that
+ * is still there.  In a small table without storage it is exact.
  *
  * With fewer entries than senders, and without eviction, a new sender may be
- * refused for want of one; nothing else changes.
+ * refused because it gets none; nothing else changes.
  */
 #ifndef MODEL_H
 #define MODEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * How a broken promise ends, and how a test prints what happens.  Who includes
- * this defines broken(), which does not return.
+ * How a broken promise ends a test, and how a test prints its calls.  A file
+ * that includes this defines broken(), which does not return.
  */
 #ifndef PROMISE_H
 #define PROMISE_H

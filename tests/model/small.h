@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Calls by chance (chance.h), or as a fuzzer's bytes (input.h) choose, on small
- * devices: a few keys, which meet again, and a ring that soon begins anew.
+ * Calls that are random (chance.h), or chosen by a fuzzer's bytes (input.h), on
+ * small devices: few keys, which are used again, and a ring that soon wraps.
  */
 #ifndef SMALL_H
 #define SMALL_H

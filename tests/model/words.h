@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A call as a word that can be read, and as a struct.  What a word does says who
- * runs it: call.h on a device and its model, fleet/script.h on a table or a
- * store, unit/senders.c on a table.
+ * A call as a word that people can read, and as a struct.  Words are run by
+ * call.h on a device and its model, by fleet/script.h on a table or a store, by
+ * unit/senders.c on a table; each documents what is special there.
  *
  *     "Ba Ca,len=3 P Ba,payload=1,ms=500:mismatch"
  *
@@ -11,8 +11,8 @@
  * "scope.key", and "epoch#sequence" as key.  A line may begin with modes.
  *
  *     Ba      begin: payload lease retention age reserve buffer
- *     Ca      complete: len code state failed confirm echo; what is left out is
- *             another with each outcome.  `state` alone is some
+ *     Ca      complete: len code state failed confirm echo; a field that is
+ *             left out differs with each outcome.  `state` alone: any state
  *     Ua      both in one call: all of these, takes; or back, or keep
  *     ca      complete with the claim before the last: fenced
  *     Ra Na Xa    release; renew: lease; forget
@@ -24,7 +24,7 @@
  *     o       look at undelivered outcomes
  *     L T wait9   a lease passes; a retention; 9 ms
  *
- * Behind a colon is what it must answer, or several: "Ba:execute/busy".
+ * After a colon is the answer that it must get, or several: "Ba:execute/busy".
  */
 #ifndef WORDS_H
 #define WORDS_H

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: 0BSD
-"""What can find a fault in a header: every test that storage, journal and table
-have.  The unit tests are built once (as tests/unit/unit.sh does, with the
+"""The tests that can find a fault in a header: all of storage, journal and
+table.  The unit tests are built once (as tests/unit/unit.sh does, with the
 header compiled once for all of them) and run with another header's library; the
 others have the header inside and are built for each.  Most faults are found in
 less time than gcc optimizes a library in: tcc makes the one for the first tests.
 
     finders = Finders()
-    finders.judge(directory, names)     the first of these that finds something
+    finders.judge(directory, names)     the first of these that fails
 """
 import atexit
 import collections

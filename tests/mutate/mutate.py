@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Plants small faults in copies of idem.h, one in each, and looks whether the
-tests see them.
+"""Injects small faults into copies of idem.h, one in each, and looks whether a
+test fails.
 
     mutate.py               300 of all, drawn at random
     mutate.py NAME...       each of these sections or functions of the header
     SHORT=1 mutate.py       a dozen, and those unit tests that find most
-    SEED=1                  the same ones again; else others each time
+    SEED=1                  the same ones again; without it others each time
     MUTANTS=1000            that many
-    VERBOSE=1               prints what became of each
+    VERBOSE=1               prints the result of each
 
 A mutant that does not compile, or gives the same object code, does not count.
-At least 95 % must be killed.  In the short form a quarter: a dozen is too few
-for a figure, and it has not all tests; that shows whether mutants are killed.
-What survives is listed, as FUNCTION: OLD TEXT => NEW TEXT; survivors.txt has
-those that are known to be no faults, and why: they do not count either.
+At least 95 % must be killed.  In the short form a quarter: it has only a dozen
+mutants, and not all tests, so it only shows that the tool works.  Mutants that
+survive are listed, as FUNCTION: OLD TEXT => NEW TEXT; survivors.txt has those
+that are known not to be faults, and why: they do not count either.
 """
 import concurrent.futures
 import os

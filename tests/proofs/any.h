@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* For what Eva runs: any value at once.  What a driver has of the
-   header's functions, prove.sh takes out of a copy of that. */
+/* For the programs that Eva runs: all values at once.  prove.sh removes from a
+   copy of the header the functions that a program has itself. */
 #include "__fc_builtin.h"
 
 #define IDEM_STATIC

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What is shown without running it, each then with faults injected.
+# Proofs, without running the header; then the same with injected faults.
 #     prove.sh [PART...]
 #         spin        a model of the protocol (protocol.pml), in all of its
-#                     states; each variant that breaks a rule is found out
+#                     states; each variant that breaks a rule must fail
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
 #         eva         Frama-C's Eva runs calls.c, records.c, replay.c,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# To be sourced behind servers.sh: commands of four senders to a
-# pump, over MQTT, and the audit of what came of them.  Needs $pour.
+# To be sourced after servers.sh: commands of four senders to a pump, over MQTT,
+# and the audit of their results.  Needs $pour.
 
 # The amount of a command is made from its number; senders use the same keys.
 commands() {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# To be sourced: starts a broker, and the stores of a fleet, in $work, a folder
-# that is removed with them whatever happens, on sockets in it or ports that
-# were free.
+# To be sourced: starts a broker and the stores of a fleet, on sockets in the
+# folder $work or on free ports.  They and the folder are removed in any case.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 servers=$(pwd)/tests/servers

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: 0BSD
 """tcp.py N SEED TARGET: a bad network between MQTT clients and a broker.
 
-Of what is sent, a piece at a time and in both directions, one piece in N is
-swallowed, or half of it is: then the connection breaks.  After that there is
-peace for a while, so that who connects again, and gets all at once what has
-piled up, gets somewhere.  Prints the port that it listens at; at SIGTERM, how
-much it has swallowed and torn."""
+One piece in N, in both directions, is lost, or half of it is; then the
+connection breaks.  After that all pieces pass for a while, so that a client
+that connects again, and gets everything that has queued up, makes progress.
+Prints the port that it listens on; at SIGTERM, how many pieces it has swallowed
+(lost) and torn (half lost)."""
 import asyncio
 import random
 import signal

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Finds anew which private functions of idem.h gcc is to inline, or not, where it
-optimizes for size: IDEMI_INTO instead of static, or IDEMI_APART before it.
+"""Finds which private functions of idem.h gcc should inline at -Os, and which not: IDEMI_INTO instead of static, or IDEMI_APART before it.
 
     hints.py [NAME...]      all functions that are called twice or more, or these
 
-One function after the other gets another mark, or none, for good if the builds
-of size.sh get smaller in all, and neither the deepest stack nor the longest
-chain of calls grows.  Takes an hour; what it finds fits the compiler that is
-installed.
+It tries another mark, or none, on one function after the other, and keeps it if
+the builds of size.sh get smaller in all, and neither the deepest stack nor the
+longest chain of calls grows.  Takes an hour; the result fits the compiler that
+is installed.
 """
 import concurrent.futures
 import os

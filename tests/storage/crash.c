@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Cuts the power at every storage operation of many short workloads, leaves the
- * operation torn in every way that flash.h knows, starts again, and looks
- * whether every promise still holds: what the model of tests/model says.  How
- * it goes is in explore.h, what is run in workloads.h.
+ * operation torn in every way that flash.h knows, starts again, and checks
+ * every promise with the model of tests/model.  explore.h has the search,
+ * workloads.h the workloads.
  *
  *     build/crash                 minutes; --short: seconds
  *     build/crash --states N      samples with one seed after the other, three
  *                                 cuts deep, until there are that many states
  *
- * What made a violation is a path: which operation was cut and which variant it
- * was left in, then which of the recovery's.  Its last line says how to see it
- * again:
+ * A violation has a path: the operation that was cut and the variant in which
+ * it was left, then the same of the recovery's operations.  The last line of
+ * the output has the command that shows it again:
  *
  *     build/crash --geometry nor8 --workload "Ba Ca" --cut 5/2 --variant 3/0
  */

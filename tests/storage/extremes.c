@@ -7,10 +7,10 @@
  *     extremes profiles SEED COUNT
  *
  * And extreme lives, on small rings, most of them the smallest that is accepted,
- * with restarts in a row, claims that stay open or are taken up again after a
- * restart, and outcomes of every length.  That holds L3: at most one erase in a
- * call, none if there was idle time, and one more in a boot's first that writes;
- * and L2: nothing uses up the ring.  (device.h checks both after every call.)
+ * with restarts in a row, claims that stay open or are claimed again after a
+ * restart, and outcomes of every length.  They test L3: at most one erase in a
+ * call, none if there was idle time, one more in the first write of a boot; and
+ * L2: nothing uses up the ring.  (device.h checks both after every call.)
  *
  *     extremes rings SEED COUNT
  *

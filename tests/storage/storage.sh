@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What the storage must do and what is done to it.
+# Power cuts, failures and extreme configurations of the storage.
 #     storage.sh [PART...]
 #         cuts        power cut at every operation, torn in every way (crash.c)
 #         pairs       two cuts on media with sectors of 64 KB, with erases that

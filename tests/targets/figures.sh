@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
-# What idem.h costs on four machines, written into README between two markers:
-# code, memory, stack; instructions and cycles, counted.  To be read by run.sh,
-# whose functions it uses.
+# The cost of idem.h on four machines, written into tests/FIGURES.md between two
+# markers: code, memory, stack; instructions and cycles, counted.  Sourced by
+# run.sh, whose functions it uses.
 
 . tests/size/link.sh
 

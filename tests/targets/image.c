@@ -4,12 +4,12 @@
    script has every kind of record in it, restarts, and enough commands for the
    ring of sectors to rotate.  On one medium its commands have numbers for keys.
 
-   Tells a digest of hashes; then, on each of several media, writes the journal,
-   reads it, and prints a digest of its bytes.  With argument N on the N-th
-   medium (1 is the first), and prints the bytes.
-   Built with IMAGE_READS it reads the bytes of such a journal, perhaps of
-   another version on another machine, instead of writing them.  Built with
-   IDEM_NO_JOURNAL, for machines that can do little, it has no media. */
+   Prints a digest of hashes; then, on each of several media, writes the
+   journal, reads it, and prints a digest of its bytes.  With argument N only on
+   the N-th medium (1 is the first), and it prints the bytes.  Built with
+   IMAGE_READS it reads the bytes of such a journal, perhaps of another version
+   on another machine, instead of writing them.  Built with IDEM_NO_JOURNAL, for
+   machines that can do little, it has no media. */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "tests/inside.h"

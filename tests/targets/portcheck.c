@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD
-   The check of ports on a board's own storage. */
+   examples/port/check.h on a board's own storage. */
 #include "idem.h"
 #include "board.h"
 #include "medium.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
    Storage that is memory: SIZE bytes in sectors of SECTOR, erased to ERASED.
-   Who includes this says before what these are. */
+   Define these before you include this. */
 #ifndef RAM_H
 #define RAM_H
 

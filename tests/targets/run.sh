@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Proves on emulated machines what idem.h promises to firmware.
+# Tests on emulated machines what idem.h promises to firmware.
 #     run.sh [PART...]        same ports powercuts injected figures keys
 # SHORT=1 takes fewer power cuts.
 set -eu

@@ -8,11 +8,10 @@
    most cuts are there, in any byte of a record; the emulator takes no time, so
    the next one would mostly be the first of a record.)
 
-   What the program sends goes to standard output; behind it,
-   if it was not cut, how many cycles it took, the deepest stack, and, for each
-   time that it set GPIOR0 from 0xA5 to 0x5A, the cycles in between.  Exits with
-   its status, or 3 if it was cut, 4 if it crashed or its stack ran into its
-   data. */
+   The program's output goes to standard output.  If it was not cut, the number
+   of cycles follows, the deepest stack, and, for each time that it set GPIOR0
+   from 0xA5 to 0x5A, the cycles in between.  Exits with its status, or 3 if it
+   was cut, 4 if it crashed or its stack ran into its data. */
 #include <simavr/avr_eeprom.h>
 #include <simavr/avr_uart.h>
 #include <simavr/sim_avr.h>

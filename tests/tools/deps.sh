@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Installs the named Debian packages that are missing.  Where there is no apt it
-# says what is needed, and what tests do without the rest: it installs nothing
-# and does not fail.
+# Installs those of the named Debian packages that are missing.  Where there is
+# no apt it prints what is needed, and what the tests do without the rest: it
+# installs nothing and does not fail.
 set -eu
 
 # How cmocka is installed here, which is all that `make test` needs

@@ -4,7 +4,7 @@
 # a main() is run too, and if a text block follows, that is what it must print.
 # README's first block must be examples/hello.c.  Blocks and examples are C++20
 # too, where initialisers stand in the order of the fields, and two examples are
-# run as that.  Then the program of tests/docs/.
+# run as that.  Then the programs of tests/docs/.
 set -eu
 
 CC=${CC:-cc}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Names of parameters and variables of functions in idem.h: whoever changes one
-there has to change nothing in the tests.
+"""Names of parameters and variables of functions in idem.h: if one changes,
+nothing has to change in the tests.
 
-    Shape(text)     finds a piece of code whatever such names it has today
+    Shape(text)     finds a piece of code, whatever these names are
     locals.py LIST idem.h > COPY
                     the header with the names that LIST has in lines like
                         function NAME PARAMETER VARIABLE ...

@@ -3,9 +3,9 @@
 # Writes a table into README, or into tests/FIGURES.md, between its two markers;
 # CI fails if that changes it.
 #     readme.sh NAME FILE [COMPILER...]
-# The begin marker names the compilers that made the table, in their versions.
-# Where one has another version nothing is written, and it says so; ANEW=1
-# writes all the same.
+# The begin marker has the versions of the compilers that made the table.  If
+# one is another version here, it writes nothing and says so; with ANEW=1 it
+# writes in any case.
 set -eu
 
 name=$1 table=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Writes what a release has: the single file, a package for each build system,
-# checksums.  The version stands once in the header's first line; everything that
-# names one must name that.
+# checksums.  The version is in the header's first line; all other places must
+# have the same.
 #     release.sh DIR PACKAGES [TAG]       TAG: v and the version
 set -eu
 
