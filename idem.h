@@ -230,9 +230,9 @@
    that is IDEM_E_FULL once it is a minute old; 40 days later the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening; with a journal, since idem_format, but for damage that is
-   not noticed (>>damage).  A driver that refuses a token below the largest it
-   has seen is safe from a late holder.  (No journal: reset it each boot.)
+   since the opening; with a journal, since idem_format, unless damage hits the
+   two newest headers or is not noticed (>>damage).  A driver that refuses a
+   smaller one than before stops a late holder.  (No journal: reset it at boot.)
 
    >>full      all keys are in use, and none has expired
 
@@ -373,9 +373,9 @@
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL until idem_forget frees an entry (so with IDEM_REJECT have
    one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
-   the least recently used one without live keys: its numbers are new then, as
-   those of any sender may be if there are fewer entries than before.  A quarter
-   more entries than senders keep look-ups short.
+   the least recently used one without live keys: its numbers are new then.  So
+   may those of any sender be with fewer entries than before, and a claim on an
+   old one be fenced.  A quarter more entries than senders: look-ups are short.
 
    >>duties    of the sender
 
@@ -437,8 +437,8 @@
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
          senders' entries end by idem_forget.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time; more after failures, losses and interrupted
-         rotations (>>functions has the bounds).
+         had its idle time after the boot's first write; more after failures,
+         losses and interrupted rotations (>>functions has the bounds).
      H1  "Exactly once" is not promised: an interrupted effect that is neither
          harmless to repeat nor visible may happen once too often or not at all.
 
@@ -1672,7 +1672,7 @@ IDEM_API int idem_file_close(idem_file *file);
 #endif
 
 #ifndef IDEM_MISUSE
-#define IDEM_MISUSE() IDEM_ASSERT(!"idem: a caller's mistake")
+#define IDEM_MISUSE() IDEM_ASSERT(0 && "idem: a caller's mistake")
 #endif
 
 #if !defined(IDEM_MEMCPY) && !defined(IDEM_MEMSET) && !defined(IDEM_MEMCMP)
