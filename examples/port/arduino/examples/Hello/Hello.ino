@@ -60,6 +60,7 @@ static void make_secret(uint8_t *secret, uint8_t size)
 {
     cli();
     wdt_reset();
+    MCUSR &= ~_BV(WDRF);                    // set, it keeps WDE set: a reset
     WDTCSR = _BV(WDCE) | _BV(WDE);          // allows the next line
     WDTCSR = _BV(WDIE);                     // an interrupt every 16 ms
     sei();
