@@ -181,6 +181,7 @@ enter() {
     $python "$outbox" box add $(add 1 "$1") >keys || fail "add"
     head -n "$(wc -l <first)" keys | cmp - first ||
         fail "an intention got another key"
+    [ -x "$outbox" ] || fail "it is not run as README says"
     $python "$outbox" box add glass-1 9 2>/dev/null &&
         fail "an intention was entered with another payload"
 }
