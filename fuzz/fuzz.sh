@@ -55,7 +55,7 @@ libfuzzer() {
         "$out/found/$1" "$out/seeds/$1" > "$out/log" 2>&1 || {
         grep -a -e '^violation' -e '^    [a-z]' -e 'ERROR' -e 'Test unit' \
             "$out/log" || cat "$out/log"
-        echo "FAILED: $2"
+        echo "FAILED: $2; again: TRACE=1 $out/$2 FILE, the test unit above"
         exit 1
     }
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/log")
@@ -70,7 +70,7 @@ afl() {
         afl-fuzz -V "$seconds" -s "$seed" -G 600 -t 60000 -i "$out/seeds/$1" \
             -o "$out/afl-$1" -- "$out/$1-afl" > "$out/log" 2>&1 || {
         tail -n 20 "$out/log"
-        echo "FAILED: $1-afl"
+        echo "FAILED: afl-fuzz stopped on $1-afl"
         exit 1
     }
     runs=$(sed -n 's/^execs_done *: *//p' "$out/afl-$1/default/fuzzer_stats")
@@ -78,7 +78,7 @@ afl() {
     echo "$1-afl: $runs executions"
     crashes=$(find "$out/afl-$1/default/crashes" "$out/afl-$1/default/hangs" \
         -name 'id*')
-    [ -z "$crashes" ] || { echo "FAILED: $crashes"; exit 1; }
+    [ -z "$crashes" ] || { echo "FAILED: crashes or hangs: $crashes"; exit 1; }
 }
 
 # harness NAME: all that is to be done with one
@@ -120,7 +120,7 @@ injected() {
         -- "$out/injected-afl" > "$out/log" 2>&1 || :
     for found in "$out"/injected-crash-* "$out"/afl-injected/*/crashes/id*; do
         "$out/replay" "$found" 2>&1 | grep 'executed twice' ||
-            { echo "FAILED: not the injected bug: $found"; exit 1; }
+            { echo "FAILED: does not show the injected bug: $found"; exit 1; }
         echo "found: $(od -An -tx1 "$found" | tr -d '\n')"
     done
 }
@@ -153,5 +153,5 @@ for part in ${*:-arriving frame image calls template lives}; do
     [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected
 done
 [ "${SHORT:-}" != 1 ] ||
-    echo "skipped: AFL++, the memory sanitizer, that the injected bug is found"
+    echo "skipped: AFL++, the memory sanitizer, the injected bug"
 echo "fuzz: $total executions from seed $seed, nothing found"

@@ -86,10 +86,10 @@ run() {
     is "$(tail -n 1 "$name/total")" \
         "$(awk '$1 == "ends" { ml += $4 } END { print "total", ml, "ml" }' \
             "$name/log")"
-    look >/dev/null || fail "$name: the journal"
+    look >/dev/null || fail "$name: inspect finds a loss in the journal"
     case $(tail -n 1 "$name/proxy") in
         swallowed\ [1-9]*\ torn\ [1-9]*) ;;
-        *) fail "$name: nothing was swallowed or torn, which shows nothing" ;;
+        *) fail "$name: no data was lost: the test shows nothing" ;;
     esac
     echo "$name: $(($4 * 4)) commands, each once;" \
         "$3 kills, $(grep -c 'interrupted before' "$name-pumpd.log")" \
@@ -128,10 +128,10 @@ line() { printf '%s pump/panel/command %02x %s ml\n' "$1" "'$2" "$3"; }
 # ends_with WORDS: the daemon has ended, and its last line has them
 ends_with() {
     wait_for is_over "$daemon"
-    wait "$daemon" && fail "pumpd ended well"
+    wait "$daemon" && fail "pumpd ended with status 0"
     daemon=
     tail -n 1 "$name-pumpd.log" | grep -q "$1" ||
-        fail "the last line of pumpd is without \"$1\""
+        fail "the last line of pumpd has not \"$1\""
 }
 
 # interrupt KEY ML WHAT ANSWER: the daemon is killed while it pours, then WHAT
@@ -308,7 +308,8 @@ flood() {
         >"$name/flood"
     is "$(grep -c '0x00 poured' "$name/flood")" 250
     "$pour" --port "$broker_port" --id flood --retry 200 --deadline 1 more 1 \
-        2>&1 | grep -q 'given up' || fail "a quota that is none"
+        2>&1 | grep -q 'given up' ||
+        fail "flood: more keys than the quota were taken"
     is "$(ask p 7)" "p 7 0x00 poured 7 ml"
     stop_daemon
     start_daemon "$broker_port" 1 --no-idem
@@ -427,7 +428,7 @@ scene() {
     for part in "$@"; do
         "$part"
     done
-    echo "$name: as it should be"
+    echo "$name: passed"
 }
 
 cd "$work"

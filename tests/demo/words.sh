@@ -46,7 +46,8 @@ file 1 "other.secret: the journal is there, its secret is not" other
 head -c 16 /dev/urandom >other.secret
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
-[ "$(stat -c '%s %a' journal.secret)" = "16 600" ] || fail "journal.secret"
+[ "$(stat -c '%s %a' journal.secret)" = "16 600" ] ||
+    fail "journal.secret has not 16 bytes, or not mode 600"
 
 file 0 "finished before" journal
 prints 1 "the key was used for another payload" "$B/file" journal 42 'pour 6 ml'
@@ -63,7 +64,7 @@ ${CC:-cc} -shared -fPIC awake.c -o awake.so
 key=0
 while [ $key -le 64 ]; do
     LD_PRELOAD=$work/awake.so "$B/file" many $key 'pour 5 ml' >printed ||
-        fail "file: the command $key"
+        fail "file: command $key failed"
     key=$((key + 1))
 done
 prints 0 "finished before" "$B/file" many 64 'pour 5 ml'
@@ -264,7 +265,8 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     kill $pid
     wait $pid || :
     [ "$(grep -c 'refuses: Not authorized' printed)" = 1 ] &&
-        [ "$(wc -l <printed)" -le 4 ] || fail "not said once"
+        [ "$(wc -l <printed)" -le 4 ] ||
+            fail "the refusal was not printed exactly once"
     passed=$((passed + 1))
     kill $broker
     # A machine that sleeps while it waits to ask again: it is too late then.

@@ -113,7 +113,7 @@ help_passed_by() {
         "Select":"COUNT","KeyConditionExpression":"due = :one",
         "ExpressionAttributeValues":{":one":{"S":"1"}}}' >"$work/listed"
     grep -q '"Count":1[,}]' "$work/listed" ||
-        fail "listed, $1: $(cat "$work/listed")"
+        fail "faults: not one item is undelivered, $1: $(cat "$work/listed")"
 }
 
 help_replica() {
@@ -199,7 +199,8 @@ $redis_cli set foreign_type:fleet 'not ours' >/dev/null
 faults foreign "$redis_url#foreign_type" "Redis, another's key"
 $psql -c 'CREATE TABLE foreign_one (a int)'
 faults foreign "$postgres_url#foreign_one" "PostgreSQL, another's table"
-[ "$($psql -Atc 'SELECT count(*) FROM foreign_one')" = 0 ] || fail "touched"
+[ "$($psql -Atc 'SELECT count(*) FROM foreign_one')" = 0 ] ||
+    fail "faults: a foreign table was written to"
 # The mark of another version
 $redis_cli hset version:fleet mark "$($redis_cli hget secret:fleet mark |
     sed 's/fleet 3/fleet 2/')" >/dev/null
@@ -240,7 +241,8 @@ faults replica "$redis_url#replica" "Redis, a replica for a while"
 port=$(free_port)
 $redis_cli config set port "$port" >/dev/null
 faults works "redis://127.0.0.1:$port/3#tcp" "Redis, TCP, database 3"
-[ "$($redis_cli -n 3 exists tcp:fleet)" = 1 ] || fail "not in database 3"
+[ "$($redis_cli -n 3 exists tcp:fleet)" = 1 ] ||
+    fail "faults: the data are not in database 3"
 ! redis-cli -h ::1 -p "$port" ping >/dev/null 2>&1 ||
     faults works "redis://[::1]:$port#tcp_6" "Redis, IPv6"
 $redis_cli acl setuser 'li:mi@ted' on '>a/b%c' '~*' '&*' +@all -config \

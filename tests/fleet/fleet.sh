@@ -52,7 +52,7 @@ beside() {
         count "$(tail -n 1 "$work/$part")"
     done
     children=
-    [ -z "$failed" ] || fail "failed:$failed"
+    [ -z "$failed" ] || fail "parts that failed:$failed"
 }
 
 if [ $# = 0 ]; then
@@ -61,7 +61,7 @@ fi
 for part in "$@"; do
     case $part in
     conformance | scene | kafka | faults | bench) . $here/$part.sh ;;
-    *) fail "no part $part" ;;
+    *) fail "no part $part: conformance scene kafka faults bench" ;;
     esac
 done
 echo "fleet: $passed checks passed"

@@ -15,7 +15,8 @@ start_kafka() {
     kafka=$!
     children="$children $kafka"
     wait_for test -s "$work/$1.kafka"
-    "$B/fleet/consumer" --new-log "$work/$1.log" || fail "no log"
+    "$B/fleet/consumer" --new-log "$work/$1.log" ||
+        fail "consumer --new-log failed"
 }
 
 stop_kafka() {
@@ -54,7 +55,7 @@ audit_records() {
 kill_at() {
     { consume strace ${3:-} -qq -o /dev/null -e trace="$2" \
         -e inject="$2:signal=SIGKILL:when=$1"; } 2>/dev/null &&
-        fail "it came to its end, without call $1 of $2"
+        fail "the consumer ended before call $1 of $2"
     kills=$((kills + 1))
     ahead redis 10                  # its lease is over
 }
@@ -71,7 +72,7 @@ at_each_write() {
         kill_at $n write,fdatasync
         kill_at $n sendmsg -f           # the threads of librdkafka
     done
-    consume || fail "the last consumer"
+    consume || fail "the last consumer failed"
     audit_records
     stop_kafka
     done=$(grep -c 'it was done' "$work/$kafka_name-printed.log")

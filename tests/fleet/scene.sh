@@ -34,7 +34,8 @@ restart() {
 chaos() {
     kills=$1 count=$2 store=$3
     shift 3
-    "$B/fleet/gateway" --new-log "$work/$name/log" || fail "no log"
+    "$B/fleet/gateway" --new-log "$work/$name/log" ||
+        fail "gateway --new-log failed"
     for g in 1 2 3; do
         start_gateway $g "$@"
         wait_for test -s "$work/$name/ready-$g"
@@ -79,12 +80,12 @@ slow() {
     chaos 0 1 none --ml-ms 600
     unset FLEET_STORE
     all_once 1
-    ! grep check "$work/$name"/answers-* || fail "slow: not to the end"
+    ! grep check "$work/$name"/answers-* || fail "slow: a pour was interrupted"
     # A sender asks for 12 hours, and the broker may keep that for a while.
     key=$(redis-cli -s "$work/redis.sock" --scan --pattern 'slow:k:*' |
         head -n 1)
     [ "$(redis-cli -s "$work/redis.sock" ttl "$key")" -gt 80000 ] ||
-        fail "slow: it is forgotten before its sender gives up"
+        fail "slow: a key is forgotten before its sender gives up"
     passed=$((passed + 4))
     echo "slow: 4 commands of up to 5 s with leases of 3 s, each executed once"
 }
@@ -129,7 +130,7 @@ ended() {
     wait "$pid" || fail "ended: the gateway did not end well"
     [ $((($(date +%s%N) - begun) / 1000000)) -ge 3000 ] ||
         fail "ended: a pour of 3 s took less"
-    grep -q "^ends" "$work/ended.log" || fail "ended: not to the end"
+    grep -q "^ends" "$work/ended.log" || fail "ended: the pour was interrupted"
     signal=TERM
     end $children
     children=
@@ -147,19 +148,20 @@ logs() {
         esac
         ! "$B/fleet/gateway" --log "$work/bad.log" --port "$broker_port" \
             --secret "$work/secret" --store "$redis_url#logs" 2>/dev/null ||
-            fail "logs: $fault"
+            fail "logs: a log that is $fault was accepted"
         passed=$((passed + 1))
     done
     for option in "--port 70000" "--lease-ms 4294968296" "--ml-ms 5x"; do
         timeout 20 "$B/fleet/gateway" $option --log "$work/bad.log" \
             2>"$work/refused"
         grep -q "^${option% *}: not a number, or too large" "$work/refused" ||
-            fail "logs: $option"
+            fail "logs: $option was accepted"
         passed=$((passed + 1))
     done
     timeout 20 "$B/fleet/gateway" --lease-ms 999 --log "$work/bad.log" \
         2>"$work/refused"
-    grep -q "^--lease-ms: at least 1000" "$work/refused" || fail "logs: lease"
+    grep -q "^--lease-ms: at least 1000" "$work/refused" ||
+        fail "logs: a lease of 999 ms was accepted"
     # Digits instead of bytes, and too few: half a secret is none.
     "$B/fleet/gateway" --new-log "$work/good.log"
     for size in 8 32; do
@@ -168,7 +170,7 @@ logs() {
             --log "$work/good.log" --port "$broker_port" \
             --store "$redis_url#logs" 2>"$work/refused"
         grep -q "digits: not 16 bytes" "$work/refused" ||
-            fail "logs: a secret of $size bytes"
+            fail "logs: a secret of $size bytes was accepted"
         passed=$((passed + 1))
     done
     build fleet/effect $here/effect.c $F/effect.c

@@ -69,7 +69,7 @@ check_golden() {
     build_golden
     run image > "$out/digests"
     diff "$golden/$hash.txt" "$out/digests" ||
-        fail "other bytes than in $golden/$hash.txt"
+        fail "writes other bytes than in $golden/$hash.txt"
     passed=$((passed + 1))
     [ $hash = siphash ] || return 0
     kept nor8 | run read 3 || fail "the kept journal nor8 is not read"
@@ -105,7 +105,7 @@ check_reader() {
     else
         run history $((number * 1000000)) 50 > "$out/journals-$machine"
         head -n 50 "$out/journals" | cmp - "$out/journals-$machine" ||
-            fail "other bytes"
+            fail "this machine writes other bytes than the host"
     fi
 }
 

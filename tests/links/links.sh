@@ -52,8 +52,9 @@ refuses() {
     words=$1
     shift
     (cd "$work/$name" && timeout 20 $server "$@") >refused 2>&1 &&
-        fail "$name: it started, not \"$words\""
-    grep -qF -- "$words" refused || fail "$name: $(cat refused), not \"$words\""
+        fail "$name: the server started: expected \"$words\""
+    grep -qF -- "$words" refused ||
+        fail "$name: $(cat refused): expected \"$words\""
 }
 
 chaos_options="--ml-ms 1"       # of the server

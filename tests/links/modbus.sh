@@ -15,7 +15,7 @@ ask() { python3 "$tests/links/registers.py" "$port" "$@" | paste -sd '|' -; }
 
 answers() {
     name=answers
-    "$B/modbus/statuses" || fail "statuses"
+    "$B/modbus/statuses" || fail "a status of the gateway is wrong: see above"
     start
     # epoch, sequence, ml; then status, retry, reason
     is "$(ask "0 7 1 5" "0 7 1 5" "0 7 3 4" "0 7 2 1")" "1|1|1|1"
@@ -128,7 +128,7 @@ lines() {
     rm -f "$work/lines/number"
     "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
         >"$work/lines/printed" 2>>"$work/lines.log" &&
-        fail "lines: one that is cut short was taken"
+        fail "lines: an incomplete line was taken"
     is "$? $(wc -l <"$work/lines/printed")" "2 1"
     for words in "x 0" "70000 0" "$port 8" "$port -1"; do
         "$B/modbus/master" $words "$work/lines/number" "$work/lines/commands" \

@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE
 # Both wait alike: those of the file, and others by chance.
 alike() {
     for numbers in "$examples/python/retry.txt" "$work/chance"; do
-        "$B/python/retry" <"$numbers" >c || fail "retry.c"
+        "$B/python/retry" <"$numbers" >c || fail "build/python/retry failed"
         python3 "$tests/links/retry.py" "$examples/python" <"$numbers" >py
         cmp c py || fail "idem_retry and outbox.py do not wait alike"
     done
@@ -60,7 +60,7 @@ answers() {
     is "$(heard reason 0x97 retry-after-ms 5)" "BUSY 5"
     is "$(heard reason 0x97 retry-after-ms "$(printf %05000d 9)")" "BUSY 0"
     is "$(heard reason 0x97 retry-after-ms 99999999999)" "BUSY 0"
-    echo "answers: one without a reason is none"
+    echo "answers: one without a reason is ignored"
 }
 
 # Two processes with one outbox and one name: an answer to what the other one
@@ -112,7 +112,7 @@ ages() {
         "86400|172800|8"
     # Sent in the future: the clock was set back, and nobody knows by how much.
     is "$(aged 5 5 -1)|$(aged 86400 5 -1)" "4294972|4294972"
-    echo "ages: none gets less"
+    echo "ages: no command gets younger"
 }
 
 # Two processes with one outbox, which one of them opened before the other sent:
@@ -153,7 +153,8 @@ once() {
     python3 "$tests/demo/refusing.py" once >once &
     children=$!
     wait_for test -s once
-    $python "$outbox" once.box add a 5 >/dev/null || fail "once: add"
+    $python "$outbox" once.box add a 5 >/dev/null ||
+        fail "once: outbox.py add failed"
     $python "$outbox" once.box run --port "$(head -n 1 once)" \
         2>>"$work/outbox.log" &
     children="$children $!"
@@ -178,7 +179,7 @@ enter() {
     sleep 0.2
     kill -KILL $adding 2>/dev/null
     wait $adding 2>/dev/null
-    $python "$outbox" box add $(add 1 "$1") >keys || fail "add"
+    $python "$outbox" box add $(add 1 "$1") >keys || fail "outbox.py add failed"
     head -n "$(wc -l <first)" keys | cmp - first ||
         fail "an intention got another key"
     [ -x "$outbox" ] || fail "it is not run as README says"
@@ -189,7 +190,7 @@ enter() {
 # audit_box COMMANDS: each is in the pump's log once, and was answered so; one
 # that was interrupted is not "done"
 audit_box() {
-    $python "$outbox" box list >list || fail "list"
+    $python "$outbox" box list >list || fail "outbox.py list failed"
     sed -n '/^ends/!s/.*command \([0-9a-f]*\) .*/\1/p' outbox/log >poured
     awk -v wanted="$1" '
         function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
@@ -235,7 +236,8 @@ chaos() {
         [ $((i % 2)) = 0 ] || { crash_server; start; }
         [ $((i % 3)) != 0 ] || { end "$broker"; start_broker; }
     done
-    $python "$outbox" box run --port "$broker_port" || fail "nothing to run"
+    $python "$outbox" box run --port "$broker_port" ||
+        fail "outbox.py run failed"
     # One that was sent 13 hours ago is too late for another time; one that the
     # device refuses is not done.
     $python "$outbox" box add late 9 no-amount 1001 >/dev/null
@@ -243,12 +245,13 @@ chaos() {
 db = sqlite3.connect("box", isolation_level=None)
 db.execute("UPDATE command SET first_s = ? WHERE intention = ?",
            (time.time() - 13 * 3600, "late"))'
-    $python "$outbox" box run --port "$broker_port" || fail "late"
+    $python "$outbox" box run --port "$broker_port" ||
+        fail "outbox.py run failed for a late command"
     $python "$outbox" box list | grep -q '^late .* give up - nobody knows' ||
-        fail "it was sent after the deadline"
+        fail "a command was sent after the deadline"
     $python "$outbox" box list |
         grep -q '^no-amount .* 1001 refused 0x99 not 1 to 1000 ml' ||
-        fail "what was refused is not listed so"
+        fail "a refused command is not listed as refused"
     $python -c 'import sqlite3
 db = sqlite3.connect("box", isolation_level=None)
 db.execute("DELETE FROM command WHERE intention IN (?, ?)",

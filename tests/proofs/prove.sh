@@ -29,7 +29,8 @@ long() {
 named() {
     mkdir -p "$out/named"
     python3 tests/tools/locals.py "tests/proofs/$1" "$2" \
-        > "$out/named/idem.h" || fail "$1 does not fit the header"
+        > "$out/named/idem.h" ||
+            fail "$1: a function has other parameters or variables"
 }
 
 # wp CONTRACTS HASH DIRECTORY FUNCTIONS FLAGS...: all goals of these functions,
@@ -42,7 +43,7 @@ wp() {
     shift 4
     awk -v hash="$hash" -f tests/proofs/annotate.awk "$contracts" \
         "$out/named/idem.h" > "$out/idem.h" ||
-        fail "the contracts do not fit the header"
+        fail "$contracts: a function or a loop is not in the header"
     printf '#define %s\n' IDEM_STATIC IDEM_IMPLEMENTATION > "$out/wp.c"
     echo '#include "idem.h"' >> "$out/wp.c"
     frama-c -machdep gcc_x86_64 \
@@ -138,7 +139,7 @@ apart() {
 
 # shown DRIVER: no alarm; what of the header was reached
 shown() {
-    "eva_$1" idem.h || fail "$1: an alarm"
+    "eva_$1" idem.h || fail "eva: $1: an alarm, see $out/log"
     sed -n 's/^  \([a-z0-9_]*\): [0-9]* stmts out of.*/\1/p' "$out/log" |
         grep -Fvxf "$out/own/names" > "$out/$1"
     echo "eva: $1: 0 alarms in $(grep -c ^idem "$out/$1") functions"

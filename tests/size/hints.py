@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Finds which private functions of idem.h gcc should inline at -Os, and which not: IDEMI_INTO instead of static, or IDEMI_APART before it.
+"""Finds which private functions of idem.h gcc should inline at -Os (IDEMI_INTO
+instead of static), and which not (IDEMI_APART before it).
 
     hints.py [NAME...]      all functions that are called twice or more, or these
 

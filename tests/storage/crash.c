@@ -97,7 +97,7 @@ static void on_signal(int number)
 {
     (void)number;
     option.first = "";
-    broken("a signal: a crash, or no end", __FILE__, __LINE__);
+    broken("a signal: the library crashed or hangs", __FILE__, __LINE__);
 }
 
 /* Adds what came of a geometry. */
@@ -280,6 +280,6 @@ int main(int argc, char **argv)
         add_tally(&shared->all, &shared->of[i]);
     print_tally("crash", &shared->all);
     if (lost)
-        printf("%d geometries did not come to their end\n", lost);
+        printf("%d geometries ended early: killed, or a crash\n", lost);
     return shared->all.violations || lost;
 }

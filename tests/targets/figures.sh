@@ -141,7 +141,7 @@ part_figures() {
     cat "$out/figures"
     # A number that could not be had is a column that is missing.
     awk -F'|' 'NF != 7 { print; bad = 1 } END { exit bad }' "$out/figures" ||
-        fail "a figure is missing"
+        fail "a figure is missing: see the lines above"
     passed=$((passed + 1))
     sh tests/tools/readme.sh targets "$out/figures" arm-none-eabi-gcc \
         riscv64-unknown-elf-gcc avr-gcc
