@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows what every public function does with arguments that cannot be, with
- * tables that are not open, with memory that does not fit, and with a lock; and
- * that nothing is touched by a call that was refused (S7).
+ * Shows what every public function does with impossible arguments, with a table
+ * that is not open, with memory that does not fit, and with a lock; and that a
+ * refused call changes nothing (S7).
  *
- * All functions stand in one table, and most tests run over the whole of it.
+ * All functions are in one table, and most tests run over all of it.
  */
 #include "scenario.h"
 

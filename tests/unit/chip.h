@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What each port of examples/port/ must do on a model of its chip: the storage
- * emulator behind the vendor's functions, with the chip's quirk.  A port_*.c has
- * the model, `make` (a blank chip, whole), `chip_storage` (what the port makes of
- * it), and chip_power, called when power comes.
+ * Tests for each port of examples/port/ on a model of its chip: the storage
+ * emulator behind the vendor's functions, with the chip's peculiarities.  A
+ * port_*.c has the model, `make` (a blank, intact chip), `chip_storage` (the
+ * port's storage on it), and chip_power, called when power comes.
  */
 #ifndef CHIP_H
 #define CHIP_H

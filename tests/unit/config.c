@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows which configurations a table is opened with, and that idem_explain says
- * in words what is wrong with another, each thing in words of its own, where
- * idem_open only says that something is; and that what a table takes is known
+ * Shows which configurations idem_open takes, and that idem_explain has a text
+ * of its own for each fault of another; and that the size of a table is known
  * when it is compiled: IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
- * IDEM_SECTORS are constant expressions, and what idem_open asks for.
- * What idem_explain says of a journal is in journal_opening.c.
+ * IDEM_SECTORS are constant expressions, and idem_open needs as much.  The
+ * texts of idem_explain about a journal are in journal_opening.c.
  */
 #include "scenario.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * With IDEM_CONFIG the configuration is known when compiling: the table works as
- * any other, and takes no other configuration but one with another secret.
+ * any other, and takes no configuration but that, or that with another secret.
  */
 static unsigned mistakes;
 #define IDEM_MISUSE() ((void)mistakes++)

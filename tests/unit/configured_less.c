@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * A configuration that is known when compiling, without state and senders,
- * opens a journal of a firmware that had them: what the compiler left out is
- * still read, and lost.  The header is here twice: static and configured, and
- * that of all unit tests.
+ * opens a journal of a firmware that had them: records of features that the
+ * compiler left out are still read, and lost.  The header is here twice: static
+ * and configured, and the one of all unit tests.
  */
 #define idem_open_ configured_open
 #define idem_begin configured_begin

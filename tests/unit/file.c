@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that a journal's file is whole or blank, is one opening's alone, says
- * what the system refused and touches nothing that it refuses, whatever system
- * call fails, is interrupted, does half, or is the last.
+ * Shows that a journal's file is complete or blank, that one opening alone has
+ * it, that it reports the error of the system, and that it changes no file that
+ * it refuses, whichever system call fails, is interrupted, does half, or is the
+ * last.
  *
- * The implementation here is a copy of its own, whose system calls go through a
- * kernel of ours.  That can fail one, cut it short, run something else before
- * it, or let the process die there: what is open is closed, as by kill -9, and
- * the test goes on.  It does not sync.  What needs real processes, signals and
- * syncs is in tests/file/file.sh.
+ * The implementation here is a separate copy whose system calls go through an
+ * emulated kernel.  That can fail a call, do half of it, run something else
+ * before it, or let the process die there: open files are closed, as by kill
+ * -9, and the test goes on.  It does not sync.  What needs real processes,
+ * signals and syncs is in tests/file/file.sh.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The same where the system can be asked for less than stat answers. */
+/* The same with statx, which can ask for less than stat. */
 #define _GNU_SOURCE
 #include "file.c"

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the simulated medium of model/flash.h does what it says: each
- * medium its rules, each cut its variants, the same each time, each fault, each
- * violation found.  The tests of the journal believe it, so what a cut must
- * leave is worked out here once more, the long way.
+ * Shows that the storage emulator, model/flash.h, does what its manual says:
+ * the rules of each medium, the variants of each cut, the same each time; each
+ * fault; each violation is found.  The tests of the journal rely on it, so the
+ * state that a cut leaves is computed here a second time, in another way.
  *
- * What a few calls show is a line of words:
+ * Short tests are a line of words:
  *
  *     p0,8=11 e1 s    program 8 bytes at 0, each 0x11; erase sector 1; sync
  *     r0,8=11         read: each is 0x11
  *     l0,8=11 F0,8=11 ^0,7 T8     load, fill; flip bit 7; truncate
  *     c0,2 o2 b       the next operation is cut, in variant 2; the power goes;
  *                     it comes back
- *     !p2:half x1=4   the second program from then fails, with P all from there
- *                     on; what is wrong with sector 1
+ *     !p2:half x1=4   the second program from now fails, with P that and all
+ *                     later ones; sector 1 has fault 4
  *     y               from now on syncs are cut, too
- *     n2 u1 w2 m3     operations; what is not synced; variants; how often the
- *                     byte was read that was read most since boot
+ *     n2 u1 w2 m3     operations; unsynced ones; variants; the reads, since
+ *                     boot, of the byte that was read most
  *     v1:twice        violations, all of this kind; v1,60: the first at 60
  *
- * Behind a colon is what a call must answer if it must not succeed.
+ * After a colon is the answer of a call that must not succeed.
  */
 #include "test.h"
 

@@ -4,8 +4,8 @@
  * and how far back memory reaches (>>full of the manual).  In RAM, where the
  * model knows all of it exactly; journal.c has the same over restarts.
  *
- * Promises: capacity whatever the order in which keys come and go (S7, L2),
- * S4 (no claim and no undelivered outcome makes room), S9 (quota).
+ * Promises: the capacity holds in whatever order keys come and go (S7, L2); no
+ * claim and no undelivered outcome is evicted (S4); quota (S9).
  */
 #include "scenario.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the bytes of a journal, and the hashes, are those that are kept:
- * another order of two fields is read and written as well as the right one, and
- * no other test sees it.  If the format is to change, tests/format/format.sh
- * writes them anew.
+ * Shows that the bytes of a journal, and the hashes, are those of golden/.  If
+ * two fields changed places, reading and writing would still agree, and no
+ * other test would fail.  If the format must change, tests/format/format.sh
+ * writes new ones.
  */
 #include "test.h"
 

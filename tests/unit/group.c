@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Shows that many threads can share a sync (S2, S4, S10): idem_sync without the
- * lock, and examples/group.h.  What counts as durable was written before the
- * sync began; a sync that fails fails all who wait for it, and whoever begins a
- * sector beside it; one sync goes on at a time; nothing that threads share is
- * written outside a lock (run it with gcc -fsanitize=thread, too).
+ * lock, and examples/group.h.  Only records written before the sync began count
+ * as durable; if a sync fails, it fails for all that wait for it, and for a
+ * call that begins a sector meanwhile; one sync runs at a time; shared data is
+ * written only under a lock (run it with gcc -fsanitize=thread, too).
  *
- * First all in one thread: while a sync goes on other calls are made, of which
- * each operation is cut and each sync fails.  Then with threads, on the storage
+ * First all in one thread: during a sync other calls are made, each operation
+ * of which is cut, and each sync fails.  Then with threads, on the storage
  * emulator and on a file.
  */
 #ifndef _POSIX_C_SOURCE

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the hash that IDEM_HASH says gives the values its authors expect,
- * the strong one and the quick one, and gives the same value however a message
- * is cut into pieces and wherever it lies in memory.
+ * Shows that the hash that IDEM_HASH selects has the values that its authors
+ * publish, the strong variant and the quick one, and the same value however a
+ * message is split into pieces and wherever it is in memory.
  *
- * The header has one hash at a time; so there is a program for each, which says
- * what is expected: hash_siphash.c, hash_halfsiphash.c, hash_fnv.c.
+ * The header has one hash at a time; so there is a program for each, with its
+ * expected values: hash_siphash.c, hash_halfsiphash.c, hash_fnv.c.
  */
 #ifndef HASH_H
 #define HASH_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: 0BSD
-// Designated initialisers in the order in which examples and manual name the
-// fields: C++20 takes them in the order of the struct only.
+// Designated initialisers in the order of examples and manual: C++20 takes them
+// only in the order of the struct.
 #include "idem.h"
 
 const idem_storage storage = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Callbacks that fail: failures use up nothing that works (S7), whatever fails,
- * and for how long.  That one call that fails changed nothing is in journal.c,
- * as is what a line can say.
+ * Callbacks that fail: failures use up no working storage (S7), whatever fails,
+ * and for how long.  journal.c shows that a single failing call changed
+ * nothing, and has all cases that a line can describe.
  */
 #include "scenario.h"
 

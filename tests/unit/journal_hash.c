@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A journal of another hash is refused.  This file has a header of
- * its own with another hash, FNV-1a unless all have that, under other names; and
- * the one that all have beside.
+ * A journal of another hash is refused.  This file has a second header with
+ * another hash, FNV-1a unless all tests have that, under other names; and the
+ * one that all tests have.
  */
 #include <stdint.h>
 #if IDEM_HASH == 3

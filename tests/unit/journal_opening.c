@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What idem_open takes, what it refuses and how idem_explain says why; what
- * idem_format leaves.
+ * Which storages idem_open takes and refuses, and how idem_explain explains it;
+ * the storage after idem_format.
  */
 #include "scenario.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The ring of sectors: it never runs full, its cost, what an interrupted rotation
- * leaves.  The explorer (tests/storage) shows that no series of cuts loses
- * anything.
+ * The ring of sectors: it never runs full; its cost; the storage after an
+ * interrupted rotation.  The explorer (tests/storage) shows that no series of
+ * cuts loses anything.
  */
 #include "scenario.h"
 

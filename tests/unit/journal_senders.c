@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers and entries (>>senders of the manual) over restarts: what is lost
- * with a record, with an entry, with another configuration.  What is a matter
- * of calls alone is in numbers.c.
+ * Numbers and entries (>>senders of the manual) over restarts: the losses with
+ * a record, with an entry, with another configuration.  numbers.c has the tests
+ * that need only calls.
  *
  * With beside=10 the keys 0, 2, 4 are the numbers 1, 2, 3 of a sender, ten of
  * an epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of

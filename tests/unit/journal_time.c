@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Time over restarts: it never shortens anything (S6), and it goes on, whatever
- * the device does at night (L2).  The model says how old what is replayed is.
+ * Time over restarts: it never shortens a lease or a retention (S6), and it
+ * goes on, even if the device is off every night (L2).  The model checks the
+ * age of each replayed outcome.
  */
 #include "scenario.h"
 

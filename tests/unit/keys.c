@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What no scenario of a key has (life.c): the last of the tokens; requests whose
- * fingerprint or payload is nothing; how looking goes on; what is dropped when
- * it is over, is counted, and is waited for; and how much one step of idle work
- * does.
+ * Cases that no scenario of a key has (life.c): the last token; requests with
+ * an empty payload or a fingerprint of 0; listing keys one after the other;
+ * expired keys, how they are dropped, counted and waited for; and how much one
+ * step of idle work does.
  */
 #include "scenario.h"
 

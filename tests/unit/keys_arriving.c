@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the texts in which keys arrive become the bytes that others make
- * of them, and that whatever is next to such a text is refused: every other
- * character at every place, one character more or fewer.
+ * Shows that texts in which keys arrive become the bytes that other
+ * implementations make of them, and that texts close to such a text are
+ * refused: every other character at every place, one character more or fewer.
  *
- * What a text means says the fuzzer's slow reading (model/arriving.h), which is
- * itself held against published texts here.  Each text is read with it and with
- * the library, there also over itself; what fails touches no byte.
+ * The fuzzer's slow parser (model/arriving.h) is the reference; here it is
+ * tested with published texts.  Each text is read by it and by the library, by
+ * that also in place; a failing call changes no byte.
  */
 #define IDEM_MISUSE() ((void)misuse++)
 static unsigned misuse;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * The life of a key in RAM, to the millisecond: how long a claim and an outcome
- * hold, who may use a claim, how often a key is tried, what is delivered; and
- * what each call answers in each state.  The same over restarts is in
- * journal.c.
+ * last, who may use a claim, the number of attempts, delivery; and the answer
+ * of each call in each state.  The same over restarts is in journal.c.
  *
  * Promises: S1 (one current claim), S2 (replay), S4 (recover, not execute), S7
  * (a refusal changes nothing), L2 (attempts end).

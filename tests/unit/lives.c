@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Lives of a table in which callbacks fail now and then, power is cut, and the
- * tick does what it likes: whatever is answered keeps the promises of the
- * manual (tests/model).  `make fuzz PART=lives` lives more of them.
+ * Random lives of a table in which callbacks fail now and then, power is cut,
+ * and the tick jumps, stops and goes back: every answer keeps the promises of
+ * the manual (tests/model).  `make fuzz PART=lives` runs more of them.
  *
- * In the environment, IDEM_SEED is the only life to live.
+ * IDEM_SEED in the environment: run only that life.
  */
 
 #include "test.h"

@@ -12,7 +12,7 @@
  * touches nothing but its table and memory (S8).
  *
  * In the environment, IDEM_CALLS is the number of calls, IDEM_SEED the first
- * round.  A failure names its round; TRACE=1 shows the calls.
+ * round.  A failure prints its round; TRACE=1 shows the calls.
  */
 #include "unit.h"
 

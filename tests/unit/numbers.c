@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers instead of keys (>>senders of the manual): what is older than what is
- * known is so for ever, over restarts, cuts and rings that go round.  In RAM
- * what one boot decides; the edges of the numbers themselves are in senders.c.
+ * Numbers instead of keys (>>senders of the manual): an old number is old for
+ * ever, over restarts, cuts and rotations of the ring.  Cases that need no
+ * restart are in RAM; the limits of the numbers themselves are in senders.c.
  *
  * With numbers=20 the keys a to t are the numbers 1 to 20; with numbers=5 each
  * five are of one epoch.  With beside=10 every second key is a number, so a, c,

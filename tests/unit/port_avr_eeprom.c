@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
-   examples/port/avr_eeprom.h on a model of an EEPROM: it is busy behind each
-   write, may take none, and reports nothing. */
+   examples/port/avr_eeprom.h on a model of an EEPROM: it is busy after each
+   write, may lose a write, and reports nothing. */
 #include "chip.h"
 #include "examples/port/avr_eeprom.h"
 

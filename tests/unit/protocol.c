@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the decoder of examples/serial finds every frame that is whole,
- * and nothing else, whatever is on the line before, between and inside frames;
- * and that it keeps to its memory.  What a message must be says the fuzzer's
- * harness (model/frame.h).
+ * Shows that the decoder of examples/serial finds every complete frame, and
+ * nothing else, whatever is on the line before, between and inside frames; and
+ * that it stays in its memory.  The fuzzer's harness checks each message
+ * (model/frame.h).
  */
 #include "test.h"
 

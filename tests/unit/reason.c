@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Shows what examples/reason.h prints of a failure: the number that would do,
+/* Shows that examples/reason.h prints for a failure the number that would do,
    if there is one. */
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Scenarios: what a table promises as lines of calls, with what each must answer
- * where that is not left to the model (tests/model/call.h).  A scenario is a test
- * of its own, run on each kind of medium; or once, in RAM.
+ * Scenarios: promises of a table as lines of calls, each with its answer; where
+ * there is none, the model checks it (tests/model/call.h).  A scenario is a
+ * test of its own, run on each kind of medium; or once, in RAM.
  *
  *     { "what it shows", "modes Ba:execute Ca:ok P Ba:replay" }
  *
@@ -11,13 +11,14 @@
  * In "fail1,at=@,how=#" (a program fails) # stands for 0 to 2, @ for 0 to 11,
  * one after the other.
  *
- * With bars, "before | cut | after", the middle is cut in each of its storage
- * operations, in at most some twenty variants of each, and `after` is run
- * after the restart.  In the end all is as the model has it, even after one
- * restart more.
+ * With bars, "before | cut | after", power is cut in each storage operation of
+ * the middle, in at most some twenty variants of each, and `after` is run after
+ * the restart.  In the end the table must be as in the model, even after one
+ * more restart.
  *
- * A test may do what no call does: damage the medium, let callbacks fail where a
- * program stood, count.  A line goes on where the one before ended:
+ * A test may do more than calls: damage the medium, let callbacks fail at the
+ * place of an earlier program, count.  A line goes on where the one before
+ * ended:
  *
  *     device *d = device_on(&nor, "Ba Ca Bb Cb");
  *     damage(newest().at, newest().len, ANYTHING);
@@ -27,23 +28,23 @@
  *
  *     "Ba Ca Bb Cb note damage P lost1 Ba:replay Bb:recover"
  *
- *     note1   the newest record, or what the latest call did n before that, or,
- *             back, the call before
- *     damage1 what was noted then: how, as in enum; at: the bit that is flipped;
- *             back: what came after it
- *     restore what was LOST last is there again
- *     unjudged format     damaged as far as the model goes; the journal is
- *             formatted
+ *     note1   notes the newest record, or the n-th operation of the latest call
+ *             before that, or, back, of the call before
+ *     damage1 damages what was noted: how, as in enum; at: the bit that is
+ *             flipped; back: what came after it
+ *     restore undoes the last LOST
+ *     unjudged format     the model takes the device for damaged; the journal
+ *             is formatted
  *     rotated untouched   the latest call began a sector; it did not touch the
  *             storage, or: n
- *     loss evicted1 dead  a loss is counted; senders_evicted is 1; what has to
- *             be of the ring is dead
+ *     loss evicted1 dead  a loss is counted; senders_evicted is 1; as many
+ *             sectors of the ring are dead as must be
  *     uncertain9 pa       unknown keys are uncertain for, or up to: n; which
  *             attempt a claim is: n
  *
- * Behind damage the model knows nothing but the outcomes that a key has had:
- * what a line does not say must be execute or ok.  Where a record is, is known
- * from the program that wrote it.
+ * After damage the model knows only the outcomes that a key has had: an answer
+ * that the line does not have must be execute or ok.  Where a record is, is
+ * known from the program that wrote it.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers instead of keys, quotas, entries (>>senders of the manual), for one
- * boot: their edges, and who has which entry.  What becomes old, and when, is
- * in numbers.c; the same over restarts in journal_senders.c.
+ * Numbers instead of keys, quotas, entries (>>senders of the manual), in one
+ * boot: their limits, and which sender has which entry.  When a number becomes
+ * old is in numbers.c; the same over restarts in journal_senders.c.
  *
- * What several calls show is a line of words (model/words.h), after modes:
+ * Tests of several calls are a line of words (model/words.h), after modes:
  *
  *     A7#-1       number -1, the last one, of epoch 7: executed and completed
  *     Bc.7#1:old  of the sender c, not of "panel", begun, and answered so
- *     Ac.k        the key k of c, with any epoch, which means nothing
- *     G7#1 X7#1   7.1 is looked for; it is forgotten
- *     T           a retention passes, and what has expired is dropped
- *     evicted2 full3 misuse1  2 were evicted, 3 found no room; there was one misuse
+ *     Ac.k        the key k of c, with an epoch, which is ignored
+ *     G7#1 X7#1   7.1 is looked up; it is forgotten
+ *     T           a retention passes, and expired keys are dropped
+ *     evicted2 full3 misuse1  2 were evicted, 3 refused as full; one misuse
  *
  * A word without an answer must succeed.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The device of the serial example, whose effect is its own state: power that
- * goes before an outcome is recorded has changed nothing, so it pours on
- * IDEM_RECOVER; after a record was lost nobody knows, and it does not pour on
- * IDEM_UNCERTAIN.  Its labels are outside, so no two commands have one text.
+ * The device of the serial example, whose effect is its own state: if power
+ * fails before an outcome is recorded, nothing has changed, so it pours on
+ * IDEM_RECOVER.  After a record was lost nobody knows, so it does not pour on
+ * IDEM_UNCERTAIN.  Its labels are outside, so no two commands have the same
+ * text.
  */
 #include "../../examples/serial/device.c"
 #include "../../examples/serial/protocol.c"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * examples/port/stm32_flash.h on a model of the internal flash: words with ECC.
- * A torn one raises an NMI when it is read, and its flag is of the lower or of
- * the upper half.  Flags of another's error fail the next operation.  A program
- * for each family: port_stm32_l4.c ...
+ * A torn one raises an NMI when it is read, and a flag for the lower or the
+ * upper half is set.  Error flags that another driver left fail the next
+ * operation.  There is a program for each family: port_stm32_l4.c ...
  */
 #ifndef STM32_H
 #define STM32_H

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Shows the table under the keys: its index in every order of insertion and
- * removal that a tiny one can see, clusters and the wrap round its end
- * included; that a key is its scope and its bytes, exactly (S3); and that
- * idem_check finds each invariant broken, so the tests that rely on it can
- * fail.
+ * removal that a tiny one can have, with clusters and the wrap at its end; that
+ * a key is its scope and its bytes, exactly (S3); and that idem_check finds
+ * each broken invariant, so that the tests that rely on it can fail.
  */
 #include "scenario.h"
 

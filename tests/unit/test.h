@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The body after TEST(name) is a test.  It runs because it is there: main is
+ * The body after TEST(name) is a test, and is picked up automatically: main is
  * in here, and runs the tests of a file in their order.
  */
 #ifndef TEST_H

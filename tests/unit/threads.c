@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Shows, with threads that share one table through its lock hooks, that no key
- * is executed by two at once or twice in all (S1, S4).  That each call takes the
- * lock is in api.c, what late holders and late ticks come to in life.c and
- * clock.c.
+ * is executed by two at once or twice in all (S1, S4).  api.c shows that each
+ * call takes the lock; life.c and clock.c have late holders and late ticks.
  *
  * The effects are plain integers: only the table's answers keep two threads
  * from writing one at the same time, so a race that the thread sanitizer finds

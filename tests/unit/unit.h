@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What every unit test begins with: idem.h, which idem.c compiles once for all
- * of them, and what makes tests of functions.
+ * Every unit test includes this: idem.h, which idem.c compiles once for all of
+ * them, and test.h.
  */
 #ifndef UNIT_H
 #define UNIT_H
