@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
-# Everything there is to do with idem.h.  POSIX make will do.
-#     SHORT=1     the short form of what takes long
-#     PART=       only these parts of it; tests/README.md names them
+# All tasks for idem.h.  Any POSIX make will do.
+#     SHORT=1     a shorter form of a long target
+#     PART=       only these parts of a target; tests/README.md names them
 .POSIX:
 
 CC     = cc
@@ -13,7 +13,7 @@ BUILD  = $(CC) $(CFLAGS) $(WARN) -I.
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
-	@echo 'SHORT=1 PART=... are for each of them: tests/README.md'
+	@echo 'SHORT=1: a shorter form; PART=...: only parts; see tests/README.md'
 
 S = examples/serial
 DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
@@ -22,7 +22,7 @@ SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
 
-demo:                    ## a bad line and kill -9
+demo:                    ## a device on a bad line, killed again and again
 	@for part in $${PART:-serial}; do $(MAKE) -s demo-$$part || exit 1; done
 
 hello: $(B)/hello        ## the first example of README
@@ -41,20 +41,20 @@ crash:                   ## power cuts, storage that fails or is damaged
 	@for part in $${PART:-$(STORAGE)}; do \
 	    $(MAKE) -s crash-$$part || exit 1; done
 
-fuzz:                    ## libFuzzer, AFL++, lives by chance
+fuzz:                    ## libFuzzer, AFL++, random lives
 	@SEEDS="$(SEEDS)" FIRST="$(FIRST)" sh fuzz/fuzz.sh $(PART)
 
 prove:                   ## all states of a model, proofs, value analysis
 	@sh tests/proofs/prove.sh $(PART)
 
-cover:                   ## lines, branches, MC/DC of idem.h by the tests
+cover:                   ## lines, branches, MC/DC of idem.h that tests cover
 	@sh tests/cover/cover.sh
 
-mutate:                  ## small faults that the tests must see
+mutate:                  ## small faults that the tests must find
 	@if [ "$(FAULTS)" = 1 ]; then tool=faults; else tool=mutate; fi; \
 	    CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" python3 tests/mutate/$$tool.py $(PART)
 
-size:                    ## text, RAM and stack; rewrites the table in README
+size:                    ## code, RAM, stack; rewrites tables in README, FIGURES
 	@sh tests/size/size.sh $(PART)
 
 bench:                   ## speed, wear, bytes beside budgets and others
@@ -87,7 +87,7 @@ fleet:                   ## gateways that share Redis, PostgreSQL, DynamoDB
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@CC="$(CC)" sh tests/targets/run.sh $(PART)
 
-deps:                    ## install what test needs; ALL=1: what all need
+deps:                    ## install packages for test; ALL=1: for all targets
 	@sh tests/tools/deps.sh libcmocka-dev
 	@[ "$(ALL)" != 1 ] || sh tests/tools/deps.sh $(PACKAGES)
 	@[ "$(ALL)" != 1 ] || command -v npm >/dev/null || \
@@ -105,7 +105,7 @@ demo-serial: $(DEMO)
 demo-patterns: $(B)/patterns
 	@$(B)/patterns
 
-# One command twice, which is executed once
+# The same command twice: it is executed once
 demo-file: $(B)/file $(B)/inspect
 	@rm -f $(B)/file.journal $(B)/file.journal.secret
 	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
@@ -125,7 +125,7 @@ demo-mqtt: $(B)/pumpd $(B)/pour $(B)/inspect
 demo-migrate: $(B)/migrate_test
 	@$(B)/migrate_test
 
-# What each program says that is asked for help, or that fails.
+# What each program prints for --help, and when it fails
 demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
     $(B)/burst $(B)/pumpd $(B)/pour $(DEMO) $(B)/answers_test \
     $(B)/controller_test
@@ -135,7 +135,7 @@ demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
 demo-sketch: $(B)/sketch_test
 	@$(B)/sketch_test
 
-# Commands over other links: a server and its sender each, killed and cut
+# Commands over other links: each a server and its sender, killed, links cut
 demo-burst: $(B)/burst
 	@B="$(B)" sh tests/links/burst.sh
 
@@ -172,7 +172,7 @@ crash-format:
         demo-python crash-cuts crash-pairs crash-failures crash-extremes \
         crash-erases crash-file crash-format FORCE
 
-# Compilers and C libraries; emulators; what analyses; what is compared with.
+# Compilers and C libraries; emulators; analysers; libraries to compare with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     gcc-12-multilib libc6-dev-i386 gcc-s390x-linux-gnu libc6-dev-s390x-cross \
     gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-avr avr-libc \
