@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # Writes a folder for each build system, to be copied or published as it is:
 # header, ports, examples, licence, and what that system wants beside them.
-#     package.sh DIR [URL]       URL: where the repository is, for manifests
+#     package.sh DIR [URL]       DIR: all that is in it is removed first
+#                                URL: where the repository is, for manifests
 # The manifests are those in the tree; one with another version than the header
 # is an error.
 set -eu

@@ -3,7 +3,8 @@
 # Writes what a release has: the single file, a package for each build system,
 # checksums.  The version is in the header's first line; all other places must
 # have the same.
-#     release.sh DIR PACKAGES [TAG]       TAG: v and the version
+#     release.sh DIR PACKAGES [TAG]       DIR: all in it is removed first
+#                                         TAG: v and the version
 set -eu
 
 out=$1 packages=$2 tag=${3:-}
