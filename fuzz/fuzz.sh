@@ -148,7 +148,10 @@ rm -rf "$out"/afl-* "$out/seeds" "$out"/injected-crash-*
 for part in ${*:-arriving frame image calls template lives}; do
     case $part in
     lives)  lives ;;
-    *)      harness "$part" ;;
+    arriving | frame | image | calls | template)
+            harness "$part" ;;
+    *)      echo "fuzz: no part $part: arriving frame image calls template lives"
+            exit 2 ;;
     esac
     [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected
 done

@@ -8,6 +8,10 @@
 # written: it is the same where there are the same SQLite and LMDB.
 set -eu
 
+case ${1:-counts} in
+counts) ;;
+*)      echo "bench: no part $1: counts"; exit 2 ;;
+esac
 out=${B:-build}
 short=
 [ "${SHORT:-}" != 1 ] || short=--short

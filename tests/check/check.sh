@@ -434,6 +434,8 @@ part_attack() {
 }
 
 for part in ${*:-compile tests builds lint attack}; do
+    command -v "part_$part" > /dev/null ||
+        { echo "check: no part $part: compile tests builds lint attack"; exit 2; }
     echo "-- $part"
     out=$build/check/$part
     rm -rf "$out"

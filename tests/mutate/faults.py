@@ -95,6 +95,8 @@ def main():
     faults = [fault for fault in read_list()
               if (fault.name in wanted if wanted else
                   fault.is_short or not SHORT or fault.injected(text) is None)]
+    if not faults:
+        sys.exit("faults: tests/mutate/faults.txt has no bug of that name")
     finders = Finders()
     found = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

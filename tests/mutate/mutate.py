@@ -262,6 +262,8 @@ def choose(mutants, wanted):
     seed = os.environ.get("SEED") or str(random.randrange(1000000))
     mutants = [each for each in mutants if not wanted or
                each.section in wanted or each.function in wanted]
+    if not mutants:
+        sys.exit("mutate: idem.h has no section or function of that name")
     sample = int(os.environ.get("MUTANTS") or
                  (len(mutants) if wanted and not SHORT else SAMPLE))
     random.Random(seed).shuffle(mutants)

@@ -275,6 +275,8 @@ part_spin() {
 
 why3 config detect > /dev/null 2>&1
 for part in ${*:-spin wp eva}; do
+    command -v "part_$part" > /dev/null ||
+        { echo "prove: no part $part: spin wp eva"; exit 2; }
     out=build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"

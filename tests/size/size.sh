@@ -5,9 +5,13 @@
 # tests/FIGURES.md, and a plain one into README; CI fails if README changes.
 #     size.sh             all of it; with SHORT=1 not what each feature costs
 #     size.sh functions   bytes of every function that firmware links, sorted
-#     size.sh hints       finds anew what is to be inlined: an hour
+#     size.sh hints       finds again which functions to inline: an hour
 set -eu
-[ "${1-}" != hints ] || exec python3 tests/size/hints.py
+case ${1:-functions} in
+functions) ;;
+hints)     exec python3 tests/size/hints.py ;;
+*)         echo "size: no part $1: functions hints"; exit 2 ;;
+esac
 
 out=build/size
 mkdir -p "$out"

@@ -440,6 +440,8 @@ part_keys() {
 
 tools
 for part in ${*:-same ports powercuts injected figures keys}; do
+    command -v "part_$part" > /dev/null ||
+        fail "no part $part: same ports powercuts injected figures keys"
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"

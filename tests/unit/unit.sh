@@ -83,6 +83,7 @@ cpp=
     $CXX -std=c++20 -x c++ -fsyntax-only - 2>/dev/null || cpp=$(names cpp)
 headers=idem
 for name in $c; do
+    [ -e "tests/unit/$name.c" ] || { echo "no tests/unit/$name.c"; exit 2; }
     case $long in *" $name "*) headers="idem idem_long"; break ;; *) ;; esac
 done
 echo $headers $c | each compile || :
