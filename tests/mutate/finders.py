@@ -29,7 +29,8 @@ UNITS = os.environ.get("B", "build") + "/unit"
 MEMORY = 2 << 30
 CC = os.environ.get("CC", "cc")
 SOURCE = "tests/check/compile/c.c"          # nothing but the header
-INCLUDES = ["-I.", "-Itests", "-Itests/storage", "-Itests/targets/vendor"]
+INCLUDES = ["-I.", "-Itests", "-Itests/storage", "-Itests/targets/vendor",
+            "-Itests/targets/vendor_avr"]
 # An index that is out of bounds ends the program.
 PLAIN = [CC, "-std=c99", "-O1", "-w", "-fsanitize=bounds",
          "-fsanitize-undefined-trap-on-error"]
