@@ -40,13 +40,14 @@ static const char *unfit(const idem_config *c)
     if (c->storage || c->state_max || c->full || c->quota || c->durability ||
         c->volatile_claims)
         return "config: storage, state_max, full, quota, durability and "
-               "volatile_claims are not for a fleet";
+               "volatile_claims must be zero in a fleet";
     if (c->lock || c->unlock)
         return "config.lock: a fleet belongs to one thread";
     if (c->lease_ms == IDEM_LEASE_NONE)
-        return "config.lease_ms: a lease without end would outlive its holder";
+        return "config.lease_ms: a lease without end would outlive its holder: "
+               "set 1000 or more";
     if (c->lease_ms && c->lease_ms < LEASE_MIN_MS)
-        return "config.lease_ms: below 1000 no store could be waited for";
+        return "config.lease_ms: at least 1000, to wait for the store";
     return NULL;
 }
 

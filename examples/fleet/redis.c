@@ -193,9 +193,10 @@ static int has_setting(const redisReply *r, const char *name, const char *value)
    hosted server that hides CONFIG is believed that. */
 static int check_settings(fleet *f, redisContext *redis)
 {
-    static const char *const must[][2] = { { "aof_enabled:1", "no AOF" },
-        { "maxmemory_policy:noeviction", "maxmemory-policy" },
-        { "role:master", "it is a replica" },
+    static const char *const must[][2] = {
+        { "aof_enabled:1", "set appendonly yes" },
+        { "maxmemory_policy:noeviction", "set maxmemory-policy noeviction" },
+        { "role:master", "it is a replica, connect to its master" },
         { "cluster_enabled:0", "Redis Cluster is not supported" } };
     static const char *const config[][2] = { { "appendfsync", "always" },
         { "no-appendfsync-on-rewrite", "no" } };
@@ -216,8 +217,8 @@ static int check_settings(fleet *f, redisContext *redis)
         result = failed(f, r);
     for (size_t i = 0; i < sizeof config / sizeof *config && !result; i++)
         if (!has_setting(r, config[i][0], config[i][1]))
-            result = fleet_fail(f, IDEM_E_STORAGE, "Redis would forget: %s is "
-                                "not %s", config[i][0], config[i][1]);
+            result = fleet_fail(f, IDEM_E_STORAGE, "Redis would forget: set "
+                                "%s %s", config[i][0], config[i][1]);
     freeReplyObject(r);
     return result;
 }

@@ -284,7 +284,7 @@ static char **parse(sender *s, char **argv)
             continue;
         }
         if (!argv[1])
-            die("an option without a value; see --help");
+            die("an option has no value; see --help");
         argv++;
         if (!strcmp(name, "--retry"))
             s->retry_ms = (uint32_t)connection_number(&s->broker, name, *argv,

@@ -183,7 +183,7 @@ static void parse(pumpd *d, char **argv)
             continue;
         }
         if (!value)
-            pumpd_die(name, "what?  see --help");
+            pumpd_die(name, "no value, or no such option; see --help");
         argv++;
         if (!strcmp(name, "--journal"))
             d->journal = value;
@@ -193,7 +193,7 @@ static void parse(pumpd *d, char **argv)
             d->pump.ml_ms =
                 connection_number(&d->broker, name, value, 0, 1000000);
         else if (!connection_option(&d->broker, name, value))
-            pumpd_die(name, "what?  see --help");
+            pumpd_die(name, "no such option; see --help");
     }
 }
 
