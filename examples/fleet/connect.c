@@ -85,8 +85,8 @@ int fleet_open(fleet *f, const char *url, const idem_config *config)
         return fleet_fail(f, IDEM_E_ARG, "rediss: there is no TLS here; "
                           "connect to a tunnel with redis://");
     if (!parse(f, url))
-        return fleet_fail(f, IDEM_E_ARG, "the URL is of no store that was "
-                          "linked, or its #name is bad: a to z, 0 to 9, _");
+        return fleet_fail(f, IDEM_E_ARG, "not a URL of a store, or a bad "
+                          "#name: see fleet.h");
     f->timeout_ms = (int)(fleet_lease(f, 0) / 2);
     if (f->timeout_ms > TIMEOUT_MS)
         f->timeout_ms = TIMEOUT_MS;

@@ -256,7 +256,7 @@ int fleet_postgres_open(fleet *f)
     if (!c)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for a connection");
     if (!is_url(f->url))
-        return fleet_fail(f, IDEM_E_ARG, "no URL of PostgreSQL");
+        return fleet_fail(f, IDEM_E_ARG, "not a URL of PostgreSQL");
     c->sql = PQconnectdbParams(keys, values, 1);
     if (PQstatus(c->sql) != CONNECTION_OK || PQsetnonblocking(c->sql, 1))
         return fleet_fail(f, IDEM_E_STORAGE, "PostgreSQL: %s",

@@ -251,7 +251,7 @@ static int open_redis(fleet *f)
     if (!c)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for a connection");
     if (!parse(&a, f->url + strlen(fleet_redis.schemes[0])))
-        return fleet_fail(f, IDEM_E_ARG, "no URL of Redis");
+        return fleet_fail(f, IDEM_E_ARG, "not a URL of Redis");
     result = dial(f, c, &a);
     if (result == IDEM_OK)
         result = check_settings(f, c->redis);

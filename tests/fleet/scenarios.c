@@ -288,7 +288,7 @@ static void arguments(void)
     idem_config hasty = config;
 
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
-        is_refused(at = urls[i], &config, "no URL");
+        is_refused(at = urls[i], &config, "not a URL");
     quota.quota = 1;
     is_refused(place, &quota, "quota");
     endless.lease_ms = IDEM_LEASE_NONE;
