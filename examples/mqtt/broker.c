@@ -25,8 +25,8 @@ static void on_message(struct mosquitto *m, void *ctx,
     command_close(&c);
 }
 
-/* Asks for commands: for none of our own, for none that was retained before,
-   and to be told of one that will be. */
+/* Subscribes to commands: without our own messages, without those retained
+   before, and with a mark on those that are published as retained. */
 static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
                        const mosquitto_property *properties)
 {

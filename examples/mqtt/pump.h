@@ -40,8 +40,8 @@ typedef struct pump_driver {
     const char *why;            /* after a failure, what it is */
 } pump_driver;
 
-/* Opens the log, or makes it.  A line that a full disk or power has cut short
-   is ended, and does not count.  0, or -1: `why`. */
+/* Opens the log, or makes it.  An incomplete line, left by a full disk or a
+   power cut, is ended and does not count.  0, or -1: `why`. */
 int pump_open(pump_driver *p, const char *path);
 
 /* True if the log has no line of a command. */

@@ -27,9 +27,9 @@ int device_start(device *d, const device_port *port,
    ------------------------------------------------------------------------ */
 
 /* The meter is the only effect, and it changes with the outcome or not at all:
-   an attempt that was interrupted has not changed it.  But if the journal was
-   damaged the outcome may be among what was lost, and the meter is of no help:
-   nobody knows, so it is not poured, and the sender is told to look. */
+   an interrupted attempt has not changed it.  But if the journal was damaged,
+   the outcome may be lost, and the meter does not show it: nobody knows, so it
+   does not pour, and answers that somebody must look. */
 static int pour(device *d, idem_outcome *outcome, const uint8_t *ml, int answer)
 {
     uint8_t *meter = d->response;

@@ -41,9 +41,9 @@
  *       in a call, beside single replays of the peer.
  *   M3  75 % of 65,536 slots live; each step the oldest expires, and another is
  *       claimed and completed.
- *   Q2  M3 of idem.h alone, with numbers of random senders, of which there are
- *       so many, in a quarter more entries (at most 32,767).  Then the one call
- *       in which all keys of a full table expire.
+ *   Q2  M3 of idem.h alone, with the numbers of N senders, drawn at random, and
+ *       a quarter more entries than N (at most 32,767).  Then the one call in
+ *       which all keys of a full table expire.
  */
 #define _POSIX_C_SOURCE 200809L
 

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS = 15 };                 // of a key's number: so many blocks
+enum { BITS = 15 };                 // of a key's number; a block for each
 
 #ifdef __clang__
 #define NOT_COUNTED __attribute__((no_sanitize("coverage")))

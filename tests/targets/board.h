@@ -21,8 +21,8 @@ void board_interrupt(void);
 /* Ends the run with this exit status. */
 void board_exit(int status);
 
-/* The n-th number that the program was run with, from 0 on; 0 if there are not
-   so many. */
+/* The n-th number that the program was run with, from 0 on; 0 if there is
+   none. */
 uint32_t board_argument(int n);
 
 static inline void board_number(uint32_t number)

@@ -7,7 +7,7 @@
    NVMC_AT    where it is
    NVMC_NONE  a board without it, on which other memory does the same.  There a
               sector's bits are all programmed before it is erased, word by
-              word, as chips do, so that it can be cut short. */
+              word, as chips do, so that a power cut can interrupt it. */
 #include "board.h"
 #include "medium.h"
 

@@ -20,7 +20,7 @@ static const scenario scenarios[] = {
       "cached: batch Aa Bb fail3,how=# Cb:ok Y:storage " STAYS },
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
       "synced: batch Aa Bb fail3,how=# Cb:ok Y:storage " STAYS },
-    // Even where so many sectors were skipped that no claim has room.
+    // Even if sectors were skipped until no claim has room.
     { "after_a_sync_that_failed_no_rotation_makes_room",
       "cached: Ba Ca Bb fail1,forever Bc:storage Bc:storage Bc:storage "
       "Bc:storage Bc:storage works fail3 Cb:storage Bc:storage untouched P "
