@@ -53,7 +53,7 @@ static flash cells;
 static void (*aside)(int after);    // other calls, while a sync goes on
 static pthread_mutex_t table_lock;
 static int locked;                  // under table_lock: it is held
-static int refusals;                // the lock refuses this call from now; 0: none
+static int refusals;                // which call the lock refuses; 0: none
 static int unlocked_ops;            // callbacks that ran outside the lock
 
 static int lock(void *ctx)
