@@ -149,6 +149,9 @@ static const scenario scenarios[] = {
       "nor: evict capacity=4 senders=1 scopes=2 Ba,retention=1000 Ca "
       "Bc,retention=1000 Cc wait2000 Bb,retention=1000 Cb wait2000 Bb:old Bd "
       "Rd Bb:old P lost0 Bb:old" },
+    { "an_expired_key_takes_no_count_of_another_at_an_opening",
+      "nor: capacity=4 quota=3 senders=2 scopes=3 Bd,retention=1000 Cd "
+      "Bg,retention=1000 Cg wait2000 Bc Cc +senders=1 quota=1 P Bf:full" },
     { "a_quota_holds_after_the_keys_of_another_have_expired",
       "nor: capacity=8 quota=3 senders=1 scopes=3 Ba,retention=1000 Ca "
       "Bd,retention=1000 Cd Bg,retention=1000 Cg wait2000 Bc Bf P Bi:execute "
