@@ -156,6 +156,10 @@ static const scenario scenarios[] = {
       "nor: capacity=8 quota=3 senders=1 scopes=3 Ba,retention=1000 Ca "
       "Bd,retention=1000 Cd Bg,retention=1000 Cg wait2000 Bc Bf P Bi:execute "
       "Bl:full" },
+    // Who takes an entry over takes the numbers of the old sender, not its keys.
+    { "a_key_stays_when_another_takes_its_senders_entry",
+      "nor: keys=96 evict senders=1 scopes=2 most=9 B94,retention=9000000 "
+      "B2,retention=1000 wait300000000 B2:old B95 R95 P B94:recover" },
     // Who has keys is never forgotten for another, also not by an opening.
     { "an_opening_forgets_no_sender_that_has_keys",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B12 C12" OVER
@@ -208,11 +212,21 @@ static const scenario scenarios[] = {
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:execute P lost0 G1:none" },
+    // .. also where fewer entries than before left it none.
+    { "a_sender_that_was_forgotten_is_so_when_it_has_no_entry",
+      "nor: keys=10 capacity=4 quota=4 evict senders=2 scopes=2 most=9 "
+      "B8,retention=9000000 wait600000 B1,retention=1000 n8:ok unjudged "
+      "+senders=1 P B1:recover P B8:full" },
     // Its floor is forgotten, and nobody relies on the record that has it.
     { "a_floor_without_an_entry_may_be_lost_between_two_boots",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1,retention=1000 C1 wait2000 B1:old note P B0:execute rotated "
       "damage,how=4 P lost0" },
+    { "a_floor_without_an_entry_is_not_confirmed",
+      "nor: capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
+      "B0,retention=9000000 B1,retention=1000 wait300000000 "
+      "B1,retention=9000000:old unjudged +senders=1 P "
+      "B3,retention=9000000:full +senders=2 P B1:recover" },
     // Who has lost its entry may begin in an older epoch.
     { "an_epoch_may_be_older_than_one_that_was_forgotten",
       OLDER_EPOCH "P B1:recover" },
