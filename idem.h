@@ -391,8 +391,7 @@
    from any thread.  Storage callbacks run under the lock, except in idem_open,
    _format and _explain (hold it if others use the bus); your handler does not.
    If lock does not return 0, the call is IDEM_E_LOCK; so is a call from inside
-   another (a plain mutex hangs there: examples/port/threads.h).  Do not cancel
-   a thread in a call: it would keep the lock.
+   another (a plain mutex hangs there: examples/port/threads.h).
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
