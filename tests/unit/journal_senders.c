@@ -196,6 +196,10 @@ static const scenario scenarios[] = {
     { "a_number_that_was_not_counted_is_when_it_is_read_again",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B0 C0 B1 C1 unjudged "
       "+senders=1 P lost0 n0:ok K@ K@ K@ K@ M M P B1:replay" },
+    { "a_claim_that_was_not_counted_is_when_it_is_read_again",
+      "nor: keys=96 capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
+      "B7,retention=1000 wait2000 B6,lease rotate3 unjudged +senders=1 P "
+      "B6:recover P" },
     // The last number of an entry is gone, and a sender takes it over for a key
     // while its own number is still to be asked whether it has left.
     { "who_takes_an_entry_over_when_all_is_read_keeps_its_numbers",
