@@ -168,7 +168,7 @@ static void ask(sender *s, long long left_ms)
     mosquitto_property *p = NULL;
 
     mosquitto_property_add_int32(&p, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL,
-                                 (uint32_t)(left_ms / 1000 + 1));
+                                 (uint32_t)((left_ms + 999) / 1000));
     if (s->property)
         mosquitto_property_add_string_pair(&p, MQTT_PROP_USER_PROPERTY, "key",
                                            s->key);
@@ -189,7 +189,7 @@ static void act(sender *s)
 {
     long long left_ms = 1000LL * s->deadline_s - elapsed_ms(s);
 
-    if (s->listening || !s->ready || left_ms < 0)
+    if (s->listening || !s->ready || left_ms <= 0)
         decide(s, IDEM_SILENCE, 0);
     else
         ask(s, left_ms);

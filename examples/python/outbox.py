@@ -198,7 +198,7 @@ class Link:
             return
         properties = self.properties()
         properties.CorrelationData = key
-        properties.MessageExpiryInterval = left_ms // 1000 + 1
+        properties.MessageExpiryInterval = (left_ms + 999) // 1000
         self.client.publish(self.topic, payload, qos=0, properties=properties)
 
     def close(self):
@@ -247,7 +247,7 @@ def send(box, link, command, answer_ms, deadline_ms):
     if command.first_s is None:
         command.first_s, command.seen_s = box.start(command.number), running_s()
     left_ms = deadline_ms - command.elapsed_ms()
-    if left_ms < 0:
+    if left_ms <= 0:
         return GIVE_UP
     command.times += 1
     command.due = time.monotonic() + answer_ms / 1000

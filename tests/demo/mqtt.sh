@@ -318,7 +318,8 @@ flood() {
     stop_daemon
 }
 
-# What nobody asks for any more is not poured when the daemon comes back.
+# What nobody asks for any more is not poured when the daemon comes back.  A
+# broker counts whole seconds: it may keep a second longer what has one left.
 given_up() {
     "$pour" --port "$broker_port" --id panel --retry 100 --deadline 1 g 6 \
         2>&1 | grep -q 'given up' || fail "answered while the daemon is away"
