@@ -243,7 +243,7 @@
                              one is IDEM_EXECUTE (S2 and S4 of >>promises).
 
    config.quota, with config.senders, limits the keys of a scope: its commands
-   in one retention.  At it a new key is IDEM_E_FULL, or evicts the scope's own.
+   in one retention.  Over it new keys are IDEM_E_FULL, or evict its own.
 
    A request may have an age: age_ms, from the first send to this call.  Add the
    longest time in the link, and round up: one that is too small may be executed
@@ -375,7 +375,7 @@
    one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
    the least recently used one without live keys: its numbers are new then.  So
    may those of any sender be with fewer entries than before, and a claim on an
-   old one be fenced.  A quarter more entries than senders: look-ups are short.
+   old one be fenced.  A quarter more entries than senders keeps look-ups short.
 
    >>duties    of the sender
 
@@ -7523,7 +7523,7 @@ static int idemi_file_move(int fd, uint32_t at, void *dst, const void *src,
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)             // 0: somebody has cut the file short
+        if (n <= 0)             // 0: somebody has truncated the file
             return n < 0 ? errno : EIO;
         done += (uint32_t)n;
     }

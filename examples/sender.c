@@ -190,7 +190,7 @@ static size_t parse(uint8_t *payload, const char *text)
 
 /* The next line, without its end; 0 if there is none.  One that is too long is
    refused: its rest would be another command; so is one without an end, which
-   may be cut short. */
+   may be truncated. */
 static int next_line(char *text, size_t size)
 {
     size_t len;

@@ -169,7 +169,7 @@ static int command(const char *key, const char *ml)
     uint32_t delay_ms = 0;
     int verdict;
 
-    // What is cut short would be another command.
+    // What is truncated would be another command.
     if (!*key || strlen(key) > KEY_MAX || strlen(ml) > ML_MAX)
         die("KEY has 1 to 32 bytes, ML 1 to 1000");
     the.key = key;

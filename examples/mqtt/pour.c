@@ -245,7 +245,7 @@ static void run_lines(sender *s)
     free(line);
 }
 
-/* A topic that was cut short would be another sender's. */
+/* A topic that was truncated would be another sender's. */
 static void make_topic(char *topic, const sender *s, const char *last)
 {
     int len = snprintf(topic, TOPIC, "pump/%s/%s", s->broker.id, last);

@@ -68,7 +68,7 @@ static int sync_folder_of(const char *path)
     return done;
 }
 
-/* Begins a log in a file that is empty, or has a first line cut short. */
+/* Begins a log in a file that is empty, or has a truncated first line. */
 static int begin_log(pump_driver *p)
 {
     char header[HEADER + 1];
