@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD
    Internal flash of STM32 parts with ECC as a storage of idem.h, over ST's HAL:
    words of 8 bytes (L4, L5, G0, G4, WB, WL, U0) or of 16 (U5, WBA).  Not C0,
-   WBA2 and H5, nor parts whose banks are swapped.
+   WBA2 and H5.  All calls fail if the banks are swapped, or may be (option bit
+   BFB2), or if there is one where two are meant.
 
    In every file that uses it:           in one of them:
        #include "stm32l4xx_hal.h"            #define STM32_FLASH_IMPLEMENTATION
@@ -66,9 +67,32 @@ enum { STM32_FLASH_WORD = 8 };
 #define STM32_FLASH_BANKS
 #endif
 
+// Option bits of two banks: those that are 1 if there are two, and whether they
+// are swapped.
+#if defined FLASH_OPTR_DUALBANK         /* L4, U5 */
+#define STM32_FLASH_TWO FLASH_OPTR_DUALBANK
+#elif defined FLASH_OPTR_DUAL_BANK      /* G0, WBA */
+#define STM32_FLASH_TWO FLASH_OPTR_DUAL_BANK
+#elif defined FLASH_OPTR_DB1M           /* L4+ */
+#define STM32_FLASH_TWO FLASH_OPTR_DB1M
+#elif defined FLASH_OPTR_DB256K         /* L5 */
+#define STM32_FLASH_TWO FLASH_OPTR_DB256K
+#else                                   /* G4 */
+#define STM32_FLASH_TWO 0u
+#endif
+#if defined FLASH_OPTR_SWAP_BANK        /* L5, U5, WBA */
+#define STM32_FLASH_SWAPS(options) ((options) & FLASH_OPTR_SWAP_BANK)
+#elif defined FLASH_OPTR_nSWAP_BANK     /* G0 */
+#define STM32_FLASH_SWAPS(options) (~(options) & FLASH_OPTR_nSWAP_BANK)
+#elif defined FLASH_OPTR_BFB2           /* L4, G4 */
+#define STM32_FLASH_SWAPS(options) ((options) & FLASH_OPTR_BFB2)
+#else
+#define STM32_FLASH_SWAPS(options) 0u
+#endif
+
 typedef struct stm32_flash {
     uint32_t bank;              /* FLASH_BANK_1, FLASH_BANK_2; 0 if the part has
-                                   no such name */
+                                   no such names */
     uint32_t page;              /* first page, counted in the bank */
 } stm32_flash;
 
@@ -89,18 +113,26 @@ int stm32_flash_nmi(void);
 enum { STM32_FLASH_IDLE, STM32_FLASH_READING, STM32_FLASH_TORN };
 extern volatile uint8_t stm32_flash_state;
 
-/* The bytes of the bank; 0 if the pages are not what they are taken for. */
+/* The bytes of the bank; 0 if bank or pages are not what they are taken for: an
+   erase would be one of other pages, the program's perhaps. */
 static inline uint32_t stm32_flash_size(const stm32_flash *f)
 {
+#ifdef FLASH_BANK_2
+    uint32_t options = FLASH->OPTR;
+
 #if defined FLASH_OPTR_DBANK && defined FLASH_PAGE_SIZE_128_BITS
-    if (!(FLASH->OPTR & FLASH_OPTR_DBANK))
+    if (!(options & FLASH_OPTR_DBANK))
         return STM32_FLASH_PAGE == FLASH_PAGE_SIZE_128_BITS &&
                f->bank == FLASH_BANK_1 ? FLASH_SIZE : 0;
 #endif
-    (void)f;
-#ifdef FLASH_BANK_2
-    return STM32_FLASH_PAGE == FLASH_PAGE_SIZE ? FLASH_BANK_SIZE : 0;
+    if (STM32_FLASH_SWAPS(options) || STM32_FLASH_PAGE != FLASH_PAGE_SIZE)
+        return 0;
+    if (f->bank == FLASH_BANK_2)
+        return (options & STM32_FLASH_TWO) == STM32_FLASH_TWO &&
+               FLASH_BANK_SIZE < FLASH_SIZE ? FLASH_BANK_SIZE : 0;
+    return f->bank == FLASH_BANK_1 ? FLASH_BANK_SIZE : 0;
 #else
+    (void)f;
     return FLASH_SIZE;
 #endif
 }
@@ -143,21 +175,26 @@ static inline int stm32_flash_read(void *ctx, uint32_t at, void *dst,
     if (HAL_ICACHE_Invalidate() != HAL_OK)
         return -1;
 #endif
+    // The NMI is taken between the two stores, whatever compiler and core do.
     stm32_flash_state = STM32_FLASH_READING;
+    __DSB();
     memcpy(dst, (const void *)stm32_flash_address(f, at), len);
     __DSB();
+    __ISB();
     torn = stm32_flash_state == STM32_FLASH_TORN;
     stm32_flash_state = STM32_FLASH_IDLE;
     return torn;
 }
 
-/* Errors that an earlier operation left, another's or one before the reset,
-   would fail the next one. */
+/* Errors that an earlier operation left, another's or the loading of the option
+   bytes at the reset, would fail the next one. */
 static inline void stm32_flash_unlock(void)
 {
     HAL_FLASH_Unlock();
 #ifdef FLASH_FLAG_SR_ERRORS
     __HAL_FLASH_CLEAR_FLAG(FLASH_FLAG_SR_ERRORS);
+#else                                   // G0, U0
+    FLASH->SR = FLASH_SR_CLEAR;
 #endif
 }
 

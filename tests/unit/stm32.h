@@ -22,6 +22,7 @@ enum { SECTORS = 8, PAGE_FIRST = 3 };
 #define FLASH_BANK_SIZE ((uintptr_t)BANK)
 #define FLASH_SIZE      ((uint32_t)(BANK ? 2 * BANK : 0x80000))
 #define __DSB()         ((void)0)
+#define __ISB()         ((void)0)
 
 static void *stm32_copy(void *dst, const void *src, size_t len);
 void NMI_Handler(void);
@@ -38,10 +39,17 @@ enum { CACHES = 1 };
 #else
 enum { CACHES = 0 };
 #endif
-#ifdef FLASH_FLAG_SR_ERRORS
 enum { OLD_ERROR = 0x80 };              // before a start, for instance
+
+// Option bits of a part with two banks, as it leaves the factory.
+#if defined FLASH_OPTR_DBANK
+enum { OPTIONS = FLASH_OPTR_DBANK };
+#elif defined FLASH_OPTR_DUAL_BANK
+enum { OPTIONS = FLASH_OPTR_DUAL_BANK | FLASH_OPTR_nSWAP_BANK };
+#elif defined FLASH_OPTR_DUALBANK
+enum { OPTIONS = FLASH_OPTR_DUALBANK };
 #else
-enum { OLD_ERROR = 1 };                 // the port leaves the register alone
+enum { OPTIONS = 0 };
 #endif
 
 #define memcpy stm32_copy
@@ -67,12 +75,8 @@ static int worn;                        // words take nothing, unreported
 static void chip_power(void)
 {
     memset(&registers, 0, sizeof registers);
-#ifdef FLASH_FLAG_SR_ERRORS
     registers.SR = OLD_ERROR;
-#endif
-#ifdef STAND_IN_G4
-    registers.OPTR = STM32_FLASH_PAGE == FLASH_PAGE_SIZE ? FLASH_OPTR_DBANK : 0;
-#endif
+    registers.OPTR = ONE_BANK ? 0 : OPTIONS;
     stm32_flash_state = STM32_FLASH_IDLE;
     locked = 1;
     cached = worn = 0;
@@ -242,7 +246,6 @@ TEST(a_worn_word_is_a_failure)
     chip_audit(CHIP_COMMANDS + 1);
 }
 
-#ifdef FLASH_FLAG_SR_ERRORS
 /* From a debugger, say, or another part of the program. */
 TEST(an_old_error_does_not_fail_the_next_operation)
 {
@@ -251,7 +254,6 @@ TEST(an_old_error_does_not_fail_the_next_operation)
     registers.SR = OLD_ERROR;
     is(chip_work(), CHIP_COMMANDS);
 }
-#endif
 
 static void nothing_is_touched(void)
 {
@@ -276,6 +278,37 @@ TEST(a_journal_ends_in_its_bank)
     where.page = UINT32_MAX;
     nothing_is_touched();
 }
+
+#ifdef FLASH_BANK_2
+TEST(a_bank_that_is_none_is_not_touched)
+{
+    make();
+    where.bank = 0;
+    nothing_is_touched();
+    where.bank = FLASH_BANK_1 | FLASH_BANK_2;
+    nothing_is_touched();
+}
+
+/* An erase would be one of the first bank, that of the program. */
+TEST(swapped_banks_are_not_touched)
+{
+    make();
+    registers.OPTR ^= UINT32_C(1) << 20;
+    if (!ONE_BANK)
+        nothing_is_touched();
+}
+#endif
+
+#if defined FLASH_OPTR_DUALBANK || defined FLASH_OPTR_DUAL_BANK
+/* Nor is there one where all pages are of the first: an erase takes no notice
+   of the bank, and so one of the program's. */
+TEST(a_second_bank_that_is_not_there_is_not_touched)
+{
+    make();
+    registers.OPTR ^= UINT32_C(1) << 21;
+    nothing_is_touched();
+}
+#endif
 
 #ifdef STAND_IN_G4
 TEST(pages_of_another_size_are_not_touched)

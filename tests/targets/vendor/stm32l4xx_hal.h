@@ -39,14 +39,25 @@ typedef struct {
 #else
 #define FLASH_PAGE_SIZE          ((uint32_t)0x800)
 #endif
-#ifdef STAND_IN_G4
+#if defined STAND_IN_G4
 #define FLASH_PAGE_SIZE_128_BITS 0x1000U
+#define FLASH_OPTR_BFB2          (0x1UL << 20U)
 #define FLASH_OPTR_DBANK         (0x1UL << 22U)
 #define FLASH_ECCR_ECCD2         (0x1UL << 29U)
+#elif defined STAND_IN_G0
+#define FLASH_OPTR_nSWAP_BANK    (0x1UL << 20U)
+#define FLASH_OPTR_DUAL_BANK     (0x1UL << 21U)
+#elif defined STAND_IN_U5
+#define FLASH_OPTR_SWAP_BANK     (0x1UL << 20U)
+#define FLASH_OPTR_DUALBANK      (0x1UL << 21U)
+#elif !defined STAND_IN_WB
+#define FLASH_OPTR_BFB2          (0x1UL << 20U)
+#define FLASH_OPTR_DUALBANK      (0x1UL << 21U)
 #endif
 #define FLASH_ECCR_ECCD          (0x1UL << 31U)
 #ifdef STAND_IN_G0
 #define FLASH_ECC2R_ECCD         (0x1UL << 31U)
+#define FLASH_SR_CLEAR           0xC3FBU
 #else
 #define FLASH_FLAG_SR_ERRORS     0xC3FAU
 #endif
@@ -72,6 +83,7 @@ HAL_StatusTypeDef HAL_FLASH_Program(uint32_t TypeProgram, uint32_t Address,
 #define FLASH_SIZE      0x00100000UL
 #define FLASH_BANK_SIZE 0x00080000UL
 #define __DSB()         __asm__ volatile("" : : : "memory")
+#define __ISB()         __asm__ volatile("" : : : "memory")
 #endif
 
 HAL_StatusTypeDef HAL_FLASH_Unlock(void);
