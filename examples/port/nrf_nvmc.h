@@ -38,8 +38,17 @@ enum { NRF_NVMC_WORD = 4 };
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
       .prog_size = NRF_NVMC_WORD, .erased = 0xFF, .verify = 1 }
 
+/* True if the flash has these bytes, and pages of that size. */
+static inline int nrf_nvmc_fits(const void *ctx, uint32_t at, uint32_t len)
+{
+    return nrfx_nvmc_flash_page_size_get() == NRF_NVMC_PAGE &&
+           nrfx_nvmc_fits_memory_check((uint32_t)((uintptr_t)ctx + at), 0, len);
+}
+
 static inline int nrf_nvmc_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
+    if (!nrf_nvmc_fits(ctx, at, len))
+        return -1;
     memcpy(dst, (const uint8_t *)ctx + at, len);
     return 0;
 }
@@ -50,7 +59,7 @@ static inline int nrf_nvmc_prog(void *ctx, uint32_t at, const void *src,
     uintptr_t to = (uintptr_t)ctx + at;
     uint32_t word, i;
 
-    if (nrfx_nvmc_flash_page_size_get() != NRF_NVMC_PAGE)
+    if (!nrf_nvmc_fits(ctx, at, len))
         return -1;
     for (i = 0; i < len; i += NRF_NVMC_WORD) {
         memcpy(&word, (const uint8_t *)src + i, sizeof word);
@@ -67,7 +76,7 @@ static inline int nrf_nvmc_erase(void *ctx, uint32_t sector)
     const uint8_t *page = (const uint8_t *)ctx + sector * NRF_NVMC_PAGE;
     uint32_t word, i;
 
-    if (nrfx_nvmc_flash_page_size_get() != NRF_NVMC_PAGE)
+    if (!nrf_nvmc_fits(ctx, sector * NRF_NVMC_PAGE, NRF_NVMC_PAGE))
         return -1;
     (void)nrfx_nvmc_page_erase((uint32_t)(uintptr_t)page);
     for (i = 0; i < NRF_NVMC_PAGE; i += sizeof word) {

@@ -7,7 +7,7 @@
 enum { SECTORS = 8 };
 
 static idem_storage storage = NRF_NVMC_STORAGE(0, SECTORS);
-static uint32_t page_size = NRF_NVMC_PAGE;
+static uint32_t page_size, flash_size;
 
 static void chip_power(void)
 {
@@ -22,6 +22,13 @@ static uint32_t offset(uint32_t address)
 uint32_t nrfx_nvmc_flash_page_size_get(void)
 {
     return page_size;
+}
+
+bool nrfx_nvmc_fits_memory_check(uint32_t address, bool uicr_allowed,
+                                 uint32_t len)
+{
+    assert_false(uicr_allowed);
+    return offset(address) <= flash_size && len <= flash_size - offset(address);
 }
 
 nrfx_err_t nrfx_nvmc_page_erase(uint32_t address)
@@ -48,6 +55,7 @@ bool nrfx_nvmc_write_done_check(void)
 static void make(void)
 {
     page_size = NRF_NVMC_PAGE;
+    flash_size = SECTORS * NRF_NVMC_PAGE;
     chip_make(FLASH_NOR, NRF_NVMC_PAGE, SECTORS, NRF_NVMC_WORD);
     storage.ctx = medium.bytes;
     chip_storage = &storage;
@@ -60,4 +68,18 @@ TEST(pages_of_another_size_are_not_erased)
     is(nrf_nvmc_erase(medium.bytes, 0), -1);
     is(nrf_nvmc_prog(medium.bytes, 0, "word", 4), -1);
     is(medium.ops, 0);
+}
+
+/* A load from there would be a fault of the bus. */
+TEST(a_journal_must_not_end_above_the_flash)
+{
+    make();
+    flash_size -= NRF_NVMC_PAGE;
+    is(chip_open(), IDEM_E_STORAGE);
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(nrf_nvmc_read(medium.bytes, flash_size - 4, &page_size, 4), 0);
+    is(nrf_nvmc_read(medium.bytes, flash_size - 4, &page_size, 8), -1);
+    is(nrf_nvmc_prog(medium.bytes, flash_size, "word", 4), -1);
+    is(nrf_nvmc_erase(medium.bytes, SECTORS - 1), -1);
 }

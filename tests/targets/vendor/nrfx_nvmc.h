@@ -10,6 +10,8 @@
 typedef enum { NRFX_SUCCESS = 0x0BAD0000 } nrfx_err_t;
 
 uint32_t nrfx_nvmc_flash_page_size_get(void);
+bool nrfx_nvmc_fits_memory_check(uint32_t address, bool uicr_allowed,
+                                 uint32_t len);
 nrfx_err_t nrfx_nvmc_page_erase(uint32_t address);
 void nrfx_nvmc_word_write(uint32_t address, uint32_t value);
 bool nrfx_nvmc_write_done_check(void);
