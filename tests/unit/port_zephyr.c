@@ -6,8 +6,10 @@
 
 enum { SECTORS = 8, GRANULE = 8 };
 
+enum { BEFORE = 5 * 4096 };             // of the flash, before the partition
+
 static struct flash_area area;
-static uint32_t align;
+static uint32_t align, page;
 static uint8_t erased;
 
 static zephyr_flash map;
@@ -64,6 +66,18 @@ uint8_t flash_area_erased_val(const struct flash_area *fa)
     return fa == &area ? erased : 0x55;
 }
 
+int flash_get_page_info_by_offs(const struct device *dev, off_t offset,
+                                struct flash_pages_info *info)
+{
+    is(dev, area.fa_dev);
+    if (offset < BEFORE || (size_t)(offset - BEFORE) >= area.fa_size)
+        return -EINVAL;
+    info->size = page;
+    info->index = (uint32_t)offset / page;
+    info->start_offset = (off_t)(info->index * page);
+    return 0;
+}
+
 int k_mutex_lock(struct k_mutex *mutex, k_timeout_t timeout)
 {
     is(timeout.ticks, -1);
@@ -79,7 +93,9 @@ int k_mutex_unlock(struct k_mutex *mutex)
 
 static void make(void)
 {
+    area.fa_off = BEFORE;
     area.fa_size = SECTORS * 4096;
+    page = 4096;
     align = GRANULE;
     erased = 0xFF;
     chip_storage = &storage;
@@ -108,6 +124,35 @@ TEST(a_partition_that_does_not_fit_is_refused)
     area.fa_size += 1;
     erased = 0;
     is(zephyr_flash_start(&storage, 0), -EINVAL);
+    erased = 0xFF;
+    is(zephyr_flash_start(&storage, 0), 0);
+}
+
+/* Some drivers then erase the whole page, with a sector beside it. */
+TEST(sectors_that_are_not_whole_pages_are_refused)
+{
+    make();
+    page = 8192;
+    is(zephyr_flash_start(&storage, 0), -EINVAL);
+    is(chip_open(), IDEM_E_STORAGE);
+    page = 3072;
+    is(zephyr_flash_start(&storage, 0), -EINVAL);
+    page = 2048;
+    is(zephyr_flash_start(&storage, 0), 0);
+    is(chip_open(), IDEM_OK);
+}
+
+/* Who forgot to start it, or went on after that failed. */
+TEST(nothing_is_touched_before_it_is_started)
+{
+    make();
+    map.area = NULL;
+    is(chip_open(), IDEM_E_STORAGE);
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(zephyr_flash_start(&storage, 1), -ENOENT);
+    is(chip_open(), IDEM_E_STORAGE);
+    is(medium.ops, 0);
 }
 
 TEST(the_lock_is_the_mutex)
