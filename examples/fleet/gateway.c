@@ -105,14 +105,16 @@ static void on_message(struct mosquitto *m, void *ctx,
                        const struct mosquitto_message *message,
                        const mosquitto_property *properties)
 {
+    gateway *g = (gateway *)ctx;
     command c;
 
     // A retained one comes again whenever a gateway subscribes, even after its
-    // retention.
-    if (message->retain)
+    // retention.  What may have come long ago is left, too: its answer may be
+    // forgotten.  Its sender asks again.
+    if (message->retain || connection_age(&g->broker) > 1000LL * IN_HAND_S)
         return;
-    command_open(&c, (gateway *)ctx, message, properties);
-    if (c.device->no_idem)
+    command_open(&c, g, message, properties);
+    if (g->no_idem)
         take_command_blindly(m, &c);
     else
         take_command(m, &c);
@@ -170,6 +172,7 @@ static void run(gateway *g)
         }
         if (result == MOSQ_ERR_SUCCESS)
             result = mosquitto_loop(m, 100, 1);
+        connection_look(broker, m);
     }
     mosquitto_disconnect(m);
     mosquitto_destroy(m);

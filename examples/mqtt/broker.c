@@ -12,8 +12,9 @@ static void on_message(struct mosquitto *m, void *ctx,
     command c;
 
     // One call of mosquitto_loop may bring several.  After a signal they are
-    // left, as if they came later: their senders ask again.
-    if (*d->stop)
+    // left, as if they came later: their senders ask again.  So are those that
+    // may have come long ago: their answers may be forgotten.
+    if (*d->stop || connection_age(&d->broker) > 1000LL * IN_HAND_S)
         return;
     command_open(&c, d, message, properties);
     // A broker gives a retained message to everybody who comes, for ever: also
@@ -97,6 +98,7 @@ void pumpd_run(pumpd *d)
             result = connect_again(&m, d, result);
         if (result == MOSQ_ERR_SUCCESS)
             result = mosquitto_loop(m, 100, 1);
+        connection_look(&d->broker, m);
         if (!d->no_idem)
             idem_maintain(&d->table, pumpd_millis());
     }

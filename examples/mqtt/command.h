@@ -23,12 +23,15 @@ enum {
 // A sender asks for a command for DEADLINE_S at most, and tells the broker to
 // drop what it then still has (message expiry interval), for the broker keeps
 // that as long as we are connected, however busy; while we are away it keeps it
-// for SESSION_S.  An answer is remembered for longer than both: a copy that
-// comes later would be executed once more.  The broker counts both by its clock
-// on the wall: that must not be set back by an hour, or more.
-enum { DEADLINE_S = 43200, SESSION_S = 39600, RETENTION_S = 86400 };
+// for SESSION_S.  What we have in our socket it cannot drop any more: that we
+// drop ourselves, after IN_HAND_S (connection.h).  An answer is remembered for
+// longer than all three: a copy that comes later would be executed once more.
+// The broker counts by its clock on the wall: that must not be set back by half
+// an hour, or more.
+enum { DEADLINE_S = 43200, SESSION_S = 39600, IN_HAND_S = 1800,
+       RETENTION_S = 86400 };
 typedef char late_copies_are_known
-    [DEADLINE_S + SESSION_S < RETENTION_S ? 1 : -1];
+    [DEADLINE_S + SESSION_S + IN_HAND_S < RETENTION_S ? 1 : -1];
 
 // One command, taken out of its message.
 typedef struct command {

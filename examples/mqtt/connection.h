@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ typedef struct connection {
     int      taken_over;        // the broker says: by a client with our id
     int      short_lives;       // connections in a row that ended in SHORT_MS
     long long accepted_ms;      // when the last one was; 0: not yet
+    long long empty_ms;         // when nothing waited in its socket
 } connection;
 
 // No command is longer, nor an answer: the broker is to drop what is.  What
@@ -111,12 +113,13 @@ static inline long long connection_ms(void)
 
 /* Connects for the first time.  The broker keeps what comes while we are away
    for session_s. */
-static inline int connection_first(const connection *c, struct mosquitto *m,
+static inline int connection_first(connection *c, struct mosquitto *m,
                                    uint32_t session_s)
 {
     mosquitto_property *properties = NULL;
     int result;
 
+    c->empty_ms = connection_ms();
     mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE,
                                  PACKET_MAX);
     if (session_s)
@@ -127,6 +130,23 @@ static inline int connection_first(const connection *c, struct mosquitto *m,
                                        properties);
     mosquitto_property_free_all(&properties);
     return result;
+}
+
+/* After each turn of libmosquitto: notes if all that had come was read. */
+static inline void connection_look(connection *c, struct mosquitto *m)
+{
+    struct pollfd in = { mosquitto_socket(m), POLLIN, 0 };
+    long long now = connection_ms();
+
+    if (poll(&in, 1, 0) == 0)           // also if there is no connection
+        c->empty_ms = now;
+}
+
+/* How old a message may be, in ms, that is read now: it has come since then.  A
+   program that is suspended, or that others keep busy, reads old ones. */
+static inline long long connection_age(const connection *c)
+{
+    return connection_ms() - c->empty_ms;
 }
 
 /* For the callback of a connection: returns whether the broker took it. */

@@ -20,7 +20,7 @@ start_daemon() {
     port=$1 qos=$2
     shift 2
     : >"$name/total"            # the one before it said that it was ready
-    "$B/pumpd" --port "$port" --qos "$qos" --id "pumpd-$name" --ml-ms 5 \
+    ${run_with:-} "$B/pumpd" --port "$port" --qos "$qos" --id "pumpd-$name" --ml-ms 5 \
         --journal "$name/journal" --log "$name/log" "$@" \
         >"$name/total" 2>>"$name-pumpd.log" &
     daemon=$!
@@ -378,6 +378,25 @@ ended() {
 }
 begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
 
+# A daemon that was suspended for a day finds in its socket what came before.
+# It must not execute a command whose answer it forgets at that moment.
+suspended() {
+    make_clock pumpd
+    run_with="with_clock pumpd"
+    AHEAD_ALL=1
+    export AHEAD_ALL
+    start_daemon "$broker_port" 1
+    unset run_with AHEAD_ALL
+    is "$(ask a 5)" "a 5 0x00 poured 5 ml"
+    kill -STOP "$daemon"
+    publish panel a 5
+    ahead pumpd 90000
+    kill -CONT "$daemon"
+    is "$(ask b 5)" "b 5 0x00 poured 5 ml"
+    is "$(count begins a 5)" 1
+    stop_daemon
+}
+
 forge() {
     mosquitto_pub -V 5 -p "$broker_port" -t pump/panel/answer -m "$2" \
         -D publish correlation-data "$1" \
@@ -439,6 +458,7 @@ scene sensor sensor lost
 scene damaged damaged
 scene hostile hostile flood given_up
 scene ended ended
+scene suspended suspended
 scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi
 run qos-1 1 $kills $count

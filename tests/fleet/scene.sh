@@ -15,8 +15,8 @@ pour=$B/fleet/pour
 start_gateway() {
     number=$1
     shift
-    "$B/fleet/gateway" --port "$broker_port" --id "gateway-$name-$number" \
-        --ml-ms 2 --lease-ms 3000 --secret "$work/secret" \
+    ${run_with:-} "$B/fleet/gateway" --port "$broker_port" \
+        --id "gateway-$name-$number" --ml-ms 2 --lease-ms 3000 --secret "$work/secret" \
         --log "$work/$name/log" "$@" \
         >"$work/$name/ready-$number" 2>>"$work/$name-gateways.log" &
     eval "gateway_$number=$!"
@@ -138,6 +138,37 @@ ended() {
     echo "ended: a signal ends a gateway after its pour"
 }
 
+# A gateway that was suspended for a day finds in its socket what came before.
+# It must not execute a command that the store forgets at that moment.
+suspended() {
+    name=suspended
+    mkdir "$work/$name"
+    "$B/fleet/gateway" --new-log "$work/$name/log"
+    make_clock gateway
+    run_with="with_clock gateway"
+    AHEAD_ALL=1
+    export AHEAD_ALL
+    start_gateway 1 --store "$redis_url#suspended"
+    unset run_with AHEAD_ALL
+    wait_for test -s "$work/$name/ready-1"
+    "$pour" --port "$broker_port" a 3 >"$work/$name/answer"
+    kill -STOP "$gateway_1"
+    mosquitto_pub -V 5 -p "$broker_port" -q 1 -t pump/panel/command -m 3 \
+        -D publish correlation-data a
+    for clock in gateway redis; do
+        ahead $clock 90000
+    done
+    kill -CONT "$gateway_1"
+    "$pour" --port "$broker_port" b 3 >>"$work/$name/answer"
+    [ "$(grep -c "begins.* 61 3" "$work/$name/log")" = 1 ] ||
+        fail "suspended: poured again: $(cat "$work/$name/log")"
+    signal=TERM
+    end $children
+    children=
+    passed=$((passed + 1))
+    echo "suspended: a gateway leaves what came long ago"
+}
+
 # The log that shows what was done is not what it was: no gateway goes on.
 logs() {
     for fault in missing empty foreign; do
@@ -226,6 +257,7 @@ logs
 another_log
 paused
 ended
+suspended
 slow "$redis_url"
 kills=8 count=250
 [ "${SHORT:-}" != 1 ] || kills=4
