@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
 """Injects the bugs of faults.txt into copies of idem.h, one in each.  Each must
-be found: those under [crash] by the power-cut explorer, those under [far_lives]
-by lives that no other test has, the others by any test.  It is a failure
-too if the old text of a bug is no longer in the header.
+be found: those under [crash] by the power-cut explorer, the others by any test.
+It is a failure too if the old text of a bug is no longer in the header.
 
     faults.py [NAME...]         all, or these
     SHORT=1 faults.py           those with a star

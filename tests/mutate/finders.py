@@ -46,7 +46,6 @@ JUDGES = {
     "failures": ("tests/storage/failures.c", ["4999"]),
     "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"]),
     "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"]),
-    "far_lives": ("fuzz/lives.c", ["1289700", "300"]),
 }
 SOUND = {"crash": ["--geometry", "nor8"]}   # in the short form, without a fault
 SLOWEST = ["model", "lives"]            # of the unit tests

@@ -20,6 +20,11 @@ static const scenario scenarios[] = {
     { "s6_a_relocated_key_is_no_older_than_what_is_left_says",
       "nor: E,n=1000000 Ba Ca Bb,ms=50000 note Cb rotate@ damage P "
       "Ba,ms=40000:replay" },
+    // Nor is it later, when the older record has left the journal.
+    { "s10_nor_is_it_at_a_later_boot",
+      "Bb note Ba,retention=9000000 Ca,confirm Cb Da,ms=5000000 P Bc "
+      "damage,how=# P loss Ga,ms=8999000:ok P loss Bd:uncertain P lost0 "
+      "Ga,ms=8999000:ok" },
     // the end of the newest
     { "one_unreadable_record_at_the_end_may_be_torn",
       "roomy: Ba Ca Bb Cb note damage,how=# P lost0 Ba:replay Bb:recover" },

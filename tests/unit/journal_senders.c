@@ -96,6 +96,10 @@ static const scenario scenarios[] = {
       "keys=96 beside=10 Ba,retention=9000000 Ca rotate3 B22,retention=1000 "
       "B24,retention=1000 wait5000 wait5000 B22:old rotate5 P B22:old "
       "Ba:replay" },
+    // .. or that expires before the record of the floor is rewritten.
+    { "nor_does_an_outcome_of_it_that_expires_after_the_opening",
+      "keys=96 beside=10 Ba,retention=20000 Ca B22,retention=13000 wait14000 "
+      "B22:old P wait7000 M Bb Cb P B22:old" },
     { "what_left_in_an_older_epoch_has_not_left_in_a_newer_one",
       "keys=96 volatile beside=10 Bi L" OVER "Ba:old B22,retention=9000000 C22 "
       "B24 L" OVER "B20:old P B22:replay B20:old" },
@@ -213,6 +217,10 @@ static const scenario scenarios[] = {
     { "a_number_is_gone_below_a_floor_that_was_forgotten",
       "evict senders=1 scopes=2 most=9 B2,retention=1000 C2 wait2000 M "
       "B19,retention=1000 C19 wait2000 M B0 L" OVER "B0:old P B0:old" },
+    // Also where it is lost that it was forgotten.
+    { "a_number_is_gone_below_a_floor_that_a_loss_brings_back",
+      "beside=10 Bi Ci na:ok note Bc,retention=1000:execute wait2000 Bc:old "
+      "damage,how=# P loss Bc:old" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:execute P lost0 G1:none" },
@@ -221,6 +229,13 @@ static const scenario scenarios[] = {
       "nor: keys=10 capacity=4 quota=4 evict senders=2 scopes=2 most=9 "
       "B8,retention=9000000 wait600000 B1,retention=1000 n8:ok unjudged "
       "+senders=1 P B1:recover P B8:full" },
+    // The release of 0 is lost: so an opening finds no entry for 2, and in the
+    // end gives its sender one for the key 95.  That has a time then where it
+    // had a sequence: a high one, after 30 days.
+    { "the_eviction_time_of_a_new_entry_is_no_sequence",
+      "keys=96 evict senders=2 scopes=3 most=9 E,n=3000000000 B1,lease "
+      "B0,lease R0 note B2,retention C2 B95,retention C95 R1 B0,lease "
+      "E,n=300000000 R0 damage,how=# P loss wait100100 B2:replay" },
     // Its floor is forgotten, and nobody relies on the record that has it.
     { "a_floor_without_an_entry_may_be_lost_between_two_boots",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
