@@ -136,7 +136,7 @@ demo-sketch: $(B)/sketch_test
 	@$(B)/sketch_test
 
 # Commands over other links: each a server and its sender, killed, links cut
-demo-burst: $(B)/burst
+demo-burst: $(B)/burst $(B)/inspect
 	@B="$(B)" sh tests/links/burst.sh
 
 demo-coap: $(B)/coap/coapd $(B)/coap/pour

@@ -41,9 +41,8 @@ typedef struct command {
 } command;
 
 static station the = { .j = { .config = {
-    .capacity = 4000, .senders = 20,
+    .capacity = 20000, .senders = 20, .quota = 1000,    // in a day
     .key_max = sizeof(struct in_addr) + KEY_SIZE, .response_max = STATION_TEXT,
-    .retention_ms = 60 * 60 * 1000, .quota = 1000,
     .durability = IDEM_BATCH } } };
 
 // One burst

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: 0BSD
 # examples/burst.c: what it answers, and what it ignores; its syncs; senders
 # that lose, repeat and reorder, while it is killed at its system calls and by
-# chance.  Needs burst in $B.
+# chance.  Needs burst and inspect in $B.
 set -u
 
 . tests/links/links.sh
@@ -74,6 +74,12 @@ answers() {
     is "$(at_once 127.0.0.1 "{6} 50" "{7} 50")" \
         "6 failed look into the log|7 done 50 ml"
     stop
+    # A sender asks for 12 hours (idem_retry).
+    left=$("$B/inspect" --capacity 20000 --key-max 20 --response-max 32 \
+        --senders 20 --sector 65536 "$work/answers/journal" |
+        sed -n 's/.*left \([0-9]*\)\..*/\1/p' | sort -n | head -n 1)
+    [ "$left" -gt 43200 ] ||
+        fail "answers: a key is forgotten before its sender gives up: $left s"
     echo "answers: a copy beside it waits, what is no command is silence"
 }
 
@@ -100,6 +106,22 @@ syncs() {
         "1 recvmmsg|1 fdatasync journal|1 write log|1 fdatasync log|$(
         )1 fdatasync journal|16 sendto|1 recvmmsg"
     echo "syncs: 16 commands with 3, of which 2 are the journal's"
+}
+
+# What came before the server was suspended for a day is a copy, as before.
+suspended() {
+    name=suspended
+    start_clocked
+    is "$(at_once 127.0.0.1 "{1} 5")" "1 done 5 ml"
+    kill -STOP "$daemon"
+    python3 -c 'import socket, sys
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+link.sendto(b"%032x 5" % 1, ("127.0.0.1", int(sys.argv[1])))' "$port"
+    a_day_passes
+    is "$(at_once 127.0.0.1 "{2} 5")" "2 done 5 ml"
+    poured 1 1
+    stop
+    echo "suspended: a copy that came a day ago is known"
 }
 
 # send ADDRESS FIRST COUNT SEED: a sender in the background
@@ -175,6 +197,7 @@ cd "$work"
 busy="being executed: the sender is to wait"
 mismatch="the key was used for another payload"
 answers
+suspended
 if strace -qq -o trace true 2>/dev/null; then
     syncs
     first=100
