@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A request and its answer over HTTP, for httpd.c.  Include it after idem.h. */
+/* A request and its answer over HTTP, for httpd.c.  Include it after
+   station.h. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
@@ -13,6 +14,7 @@ enum { KEY_MAX = 96, BODY_MAX = 1024, RESPONSE_MAX = 200 };
 typedef struct exchange {
     char     body[BODY_MAX];
     size_t   body_len;
+    int      has_come;          // 1: all of it
     const char *client;
     char     key[KEY_MAX], response[RESPONSE_MAX];
     idem_request request;
@@ -37,6 +39,8 @@ static inline enum MHD_Result exchange_respond(struct MHD_Connection *c,
         *value = 0;
         MHD_add_response_header(r, line, value + 2);
     }
+    if (station_stop)                   // the last one of this connection
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(c, (unsigned)status, r);
     MHD_destroy_response(r);
     return result;

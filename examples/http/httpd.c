@@ -39,6 +39,20 @@ static clients known;
 // The table has one lock; the pump another, which is held while it pours.
 static pthread_mutex_t table_lock, pump_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Requests that have come as a whole, and wait for their answers
+static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
+static int unanswered;
+
+static int count(int more)
+{
+    int now;
+
+    pthread_mutex_lock(&count_lock);
+    now = unanswered += more;
+    pthread_mutex_unlock(&count_lock);
+    return now;
+}
+
 // Those who wait for the disk, which one sync serves.
 static group waiting = GROUP_INITIALIZER;
 
@@ -222,6 +236,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
         *data_len = 0;
         return MHD_YES;
     }
+    e->has_come = 1;
+    count(1);
     why = read_command(c, e);
     if (why)
         return exchange_refuse(c, MHD_HTTP_BAD_REQUEST, 0, why);
@@ -234,7 +250,11 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 static void on_end(void *ctx, struct MHD_Connection *c, void **own,
                    enum MHD_RequestTerminationCode code)
 {
+    const exchange *e = (const exchange *)*own;
+
     (void)ctx, (void)c, (void)code;
+    if (e && e->has_come)
+        count(-1);
     free(*own);
 }
 
@@ -248,7 +268,8 @@ static struct MHD_Daemon *start_http(void)
     at.sin_port = htons((uint16_t)the.port);
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     d = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD,
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+            MHD_USE_ITC,
         (uint16_t)the.port, NULL, NULL, on_request, NULL,
         MHD_OPTION_SOCK_ADDR, &at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
@@ -264,6 +285,7 @@ int main(int argc, char **argv)
     struct timespec pause = { 0, 50000000 };
     const char *tokens = "http.tokens";
     struct MHD_Daemon *d;
+    int listening;
 
     (void)argc;
     station_parse(&the, argv, help, "--tokens", &tokens);
@@ -286,7 +308,11 @@ int main(int argc, char **argv)
         idem_maintain(&the.j.table, journal_millis());
         nanosleep(&pause, NULL);
     }
+    listening = MHD_quiesce_daemon(d);
+    while (count(0) > 0)                // stopping would close their connections
+        nanosleep(&pause, NULL);
     MHD_stop_daemon(d);
+    close(listening);
     station_close(&the);
     return 0;
 }

@@ -6,10 +6,12 @@
 
 #include "../reason.h"
 #include "../secret.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum { JOURNAL_SECTOR = 65536 };
+enum { JOURNAL_STEP_MS = 10000 };   // longer than any wait between two calls
 
 typedef struct journal {
     const char *path;
@@ -19,13 +21,24 @@ typedef struct journal {
     void       *memory;
 } journal;
 
+/* The table's tick, for any thread.  It stands while this process is suspended:
+   meanwhile copies of commands wait in its sockets, and no outcome may be
+   forgotten before they are read.  (>>time: a tick that is late does no harm.) */
 static inline uint32_t journal_millis(void)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t last, tick;
+    uint64_t now, passed;
     struct timespec t;
 
+    pthread_mutex_lock(&mutex);
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
-                      (uint64_t)t.tv_nsec / 1000000);
+    now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    passed = now - last;
+    last = now;
+    now = tick += passed < JOURNAL_STEP_MS ? passed : JOURNAL_STEP_MS;
+    pthread_mutex_unlock(&mutex);
+    return (uint32_t)now;
 }
 
 static inline void journal_die(const char *what, const char *why)

@@ -165,6 +165,25 @@ behind() {
     echo "behind: what comes behind a restart is done after it"
 }
 
+# What came before the server was suspended for a day is a copy, as before.
+suspended() {
+    name=suspended
+    from=$(free_udp_port)
+    start_clocked
+    is "$(ask "0 90 pour 65001=a 2" "$from 91 pour 1")" \
+        "2.04 poured 2 ml|2.04 poured 1 ml"
+    kill -STOP "$daemon"
+    children=
+    held "0 92 pour 65001=a 2"
+    held "$from 91 pour 1"
+    a_day_passes
+    wait $children
+    children=
+    is "$(grep -c begins "$work/suspended/log")" 2
+    stop
+    echo "suspended: a copy that came a day ago is known"
+}
+
 # A signal ends the server when its pump has stopped, and has been answered.
 ended() {
     name=ended
@@ -313,6 +332,7 @@ answers
 busy
 reboot
 behind
+suspended
 ended
 interrupted
 noise

@@ -135,12 +135,12 @@ concurrent() {
 }
 
 # A signal ends the server after the pour that it is at, not after all that wait
-# for the pump.
+# for the pump.  All of them are answered.
 ended() {
     name=ended
     start --ml-ms 1000
     for i in 1 2 3 4; do
-        ask "e$i" 2 >/dev/null &
+        ask "e$i" 2 >"$work/ended/answer-$i" &
         children="$children $!"
     done
     wait_for all_claimed
@@ -153,6 +153,8 @@ ended() {
     [ "$begun" -le $at_most ] || fail "pours were begun after a signal"
     [ "$begun" -lt 4 ] || fail "all have poured: the test shows nothing"
     is "$(grep -c poured "$work/ended/log")" "$begun"
+    is "$(grep -c '^\(201\|409\|503\)|' "$work"/ended/answer-* |
+        cut -d : -f 2 | paste -sd '|' -)" "1|1|1|1"
     start
     for i in 1 2 3 4; do
         is "$(ask "e$i" 2 | cut -d '|' -f 1,4)" "201|poured 2 ml"
@@ -165,6 +167,24 @@ all_claimed() {
     for i in 1 2 3 4; do
         ask "e$i" 2 -m 1 | grep -q '^\(409\|201\)' || return 1
     done
+}
+
+# What came before the server was suspended for a day is a copy, as before.
+suspended() {
+    name=suspended
+    start_clocked
+    first=$(ask a 5)
+    kill -STOP "$daemon"
+    ask a 5 >"$work/suspended/copy" &
+    children=$!
+    sleep 0.5
+    a_day_passes
+    wait $children
+    children=
+    is "$(cat "$work/suspended/copy")" "$first"
+    is "$(grep -c begins "$work/suspended/log")" 1
+    stop
+    echo "suspended: a copy that came a day ago is known"
 }
 
 # client NAME TOKEN COMMANDS PORT: asks for each until the answer is final, and
@@ -218,5 +238,6 @@ printf 'panel %s\nphone %s\n' $token $other >tokens
 answers
 strangers
 concurrent
+suspended
 ended
 if [ "${SHORT:-}" = 1 ]; then chaos 5 15; else chaos 40 100; fi

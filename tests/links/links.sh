@@ -27,6 +27,24 @@ start() {
     wait_for grep -q ready "$name/out"
 }
 
+# start_clocked [options]: the same, for a_day_passes
+start_clocked() {
+    make_clock "$name"
+    plain=$server
+    server="with_clock $name $server"
+    AHEAD_ALL=1
+    export AHEAD_ALL
+    start "$@"
+    unset AHEAD_ALL
+    server=$plain
+}
+
+# The server was suspended for a day, and goes on.
+a_day_passes() {
+    ahead "$name" 90000
+    kill -CONT "$daemon"
+}
+
 # Ends it as a service manager does; it must agree.
 stop() {
     kill -TERM "$daemon"
