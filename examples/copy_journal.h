@@ -153,13 +153,12 @@ static int copy_attempt(idem_table *to, const key *k, uint32_t now_ms)
     return result == IDEM_EXHAUSTED ? IDEM_OK : result;
 }
 
-/* The state comes with a completion, here that of a key which is none of the
-   journal's: of scope and key one byte each. */
+/* The state comes with a completion, here that of a key which is forgotten again
+   before those of the journal come. */
 static int copy_state(idem_table *to, idem_table *from, size_t size,
                       uint32_t now_ms)
 {
-    idem_request request = { .scope = "", .scope_len = 1, .key = "",
-                             .key_len = 1 };
+    idem_request request = { .key = "", .key_len = 1 };
     idem_outcome outcome;
     idem_claim claim;
     void *state = allocate(size);

@@ -176,6 +176,31 @@ static void refused_number(void)
     device_end(&to);
 }
 
+/* The state comes over where no key is longer than a byte, and no scope fits. */
+static void shortest_keys(void)
+{
+    static uint32_t memory[2][IDEM_MEMORY_SIZE(4, 1, 0, 8) / 4];
+    idem_config config = { .capacity = 4, .key_max = 1, .state_max = 8,
+                           .secret = { 1, 0, 0, 0, 0, 0, 0, 0, 1 } };
+    idem_request request = { .key = "k", .key_len = 1 };
+    idem_outcome outcome = { .state = "the same", .state_len = 8 };
+    idem_table old = { 0 }, new = { 0 };
+    idem_claim claim;
+    idem_reply reply;
+    uint8_t state[8];
+    size_t copied, len = sizeof state;
+
+    now_ms = 0;
+    PROMISE(!idem_open(&old, &config, memory[0], sizeof memory[0], now_ms));
+    PROMISE(!idem_open(&new, &config, memory[1], sizeof memory[1], now_ms));
+    PROMISE(idem_begin(&old, &claim, &reply, &request, now_ms) > 0);
+    PROMISE(!idem_complete(&old, &claim, &outcome, now_ms));
+    PROMISE(copy_journal(&new, &old, &copied, &now_ms) == IDEM_OK);
+    PROMISE(copied == 1 && new.used == 1);
+    PROMISE(!idem_state(&new, state, &len) && len == sizeof state);
+    PROMISE(!memcmp(state, outcome.state, sizeof state));
+}
+
 int main(void)
 {
     size_t copied;
@@ -201,6 +226,7 @@ int main(void)
     device_end(&to);
     same_time();
     refused_number();
+    shortest_keys();
     puts("migrate: every key, its state and what is undelivered came over");
     return 0;
 }
