@@ -164,6 +164,13 @@ static void run(const char *dir, uint32_t slow_us, uint32_t away_ms)
 
     snprintf(path, sizeof path, "%s/flash", dir);
     snprintf(secret_at, sizeof secret_at, "%s/secret", dir);
+    // The flash was whole before there was a secret.
+    if (access(secret_at, F_OK) == 0 && !flash_file_is_whole(path)) {
+        secret_wrong(path, "the secret is there, the flash is not, or not "
+                     "whole: restore it; without it all commands are new "
+                     "again, if you want that remove the secret too");
+        exit(2);
+    }
     if (flash_file_open(&flash, path) < 0)
         host_die(path);
     if (!secret_open(secret, secret_at, path, flash.storage.erased))

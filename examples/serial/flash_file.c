@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,10 +81,19 @@ static const idem_storage nor = {
     .prog_size = FLASH_GRANULE, .erased = 0xFF
 };
 
+static const uint32_t size = FLASH_SECTORS * FLASH_SECTOR;
+
+int flash_file_is_whole(const char *path)
+{
+    struct stat is;
+
+    return stat(path, &is) == 0 && is.st_size >= (off_t)size;
+}
+
 int flash_file_open(flash_file *f, const char *path)
 {
     struct stat is;
-    uint32_t at, size = FLASH_SECTORS * FLASH_SECTOR;
+    uint32_t at;
 
     f->storage = nor;
     f->storage.ctx = f;
@@ -91,6 +101,10 @@ int flash_file_open(flash_file *f, const char *path)
     f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->fd < 0 || fstat(f->fd, &is) < 0)
         return -1;
+    if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
+        errno = errno == EWOULDBLOCK ? EBUSY : errno;
+        return -1;
+    }
     // A file that is too short is one that was being made.
     at = (uint32_t)is.st_size / ERASE_STEP * ERASE_STEP;
     for (; at < size; at += ERASE_STEP) {

@@ -25,7 +25,10 @@ typedef struct flash_file {
 } flash_file;
 
 /* Opens the file, or makes it, blank.  Must not be moved from then on.  Returns
-   0, or -1 with errno. */
+   0, or -1 with errno; EBUSY: another process has it open. */
 int flash_file_open(flash_file *f, const char *path);
+
+/* True if it is there, and was made to its end. */
+int flash_file_is_whole(const char *path);
 
 #endif

@@ -105,6 +105,26 @@ prints 1 "nobody knows: look at the cup" "$B/controller_test"
 prints 1 "4 commands: 2 done, 1 to be looked at;" "$B/controller_test"
 prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
 prints 2 "No such file or directory" "$B/inspect" none
+
+# The serial device: two processes with one flash; a flash that is lost, or
+# truncated, and its secret is not.
+device() { prints 2 "device/flash: $1" "$B/serial/device" --line /dev/null \
+    --dir device; }
+mkdir device
+mkfifo line
+"$B/serial/device" --line line --dir device &
+pid=$!
+until [ -s device/secret ]; do sleep 0.05; done
+device "Device or resource busy"
+kill $pid
+wait $pid 2>/dev/null || :
+"$B/serial/device" --line /dev/null --dir device || fail "it does not start"
+truncate -s -4K device/flash
+device "the secret is there, the flash is not, or not whole"
+rm device/flash
+device "the secret is there, the flash is not, or not whole"
+[ ! -e device/flash ] || fail "flash was made for the secret of another"
+
 echo "pour 70000" >commands
 prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
 printf 'pour %0200d\n' 5 >commands
