@@ -257,7 +257,8 @@ static void send_command(command *c, uint32_t now)
 static void close_command(command *c, const char *how)
 {
     printf("%u: %s\n", (unsigned)protocol_get32(c->number + 4), how);
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        host_die("stdout");
     need(idem_delivered(&table, &c->claim));
     s.failed |= c->failed;
     *c = s.open[--s.open_count];

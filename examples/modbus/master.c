@@ -197,7 +197,8 @@ static int command(const number *n)
     }
     printf("%lu.%lu %lu %s\n", n->epoch, n->sequence, n->ml,
            status <= STATUS_LOOK ? words[status] : "not understood");
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("stdout", strerror(errno));
     return status == STATUS_POURED;
 }
 

@@ -101,6 +101,9 @@ migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 prints 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 prints 1 "journal: an argument is impossible" "$B/file" journal '' x
 prints 0 "4: nobody knows: look at the cup" "$B/answers_test" outbox3
+# What could not be printed stays in the outbox.
+[ ! -w /dev/full ] || prints 2 "stdout: No space left on device" \
+    sh -c "$B/answers_test outbox4 2>&1 >/dev/full"
 prints 1 "nobody knows: look at the cup" "$B/controller_test"
 prints 1 "4 commands: 2 done, 1 to be looked at;" "$B/controller_test"
 prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
