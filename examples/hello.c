@@ -11,7 +11,10 @@ static idem_config config = { IDEM_SIZES(pump) };
 static idem_table table;
 
 /* ms since any moment, not a clock that is set: HAL_GetTick, millis .. */
-static uint32_t now(void) { return (uint32_t)(clock() * 1e3 / CLOCKS_PER_SEC); }
+static uint32_t now(void)
+{
+    return (uint32_t)((uint64_t)clock() * 1000 / CLOCKS_PER_SEC);
+}
 
 static int pour(idem_job *job)
 {

@@ -32,7 +32,7 @@
 #include <string.h>
 
 enum { ESP_IDF_SECTOR = 4096, ESP_IDF_BLOCK = 16, ESP_IDF_CHUNK = 128 };
-#if CONFIG_IDF_TARGET_ESP32
+#ifdef CONFIG_IDF_TARGET_ESP32
 enum { ESP_IDF_GRANULE = 32 };
 #else
 enum { ESP_IDF_GRANULE = 16 };

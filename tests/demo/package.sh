@@ -32,7 +32,7 @@ project() {
     {
         printf 'cmake_minimum_required(VERSION 3.14)\nproject(user C)\n'
         cat
-        echo "add_executable(hello $hello)"
+        echo "add_executable(hello \"$hello\")"
         echo 'target_link_libraries(hello PRIVATE idem::idem)'
     } >"$out/$1/CMakeLists.txt"
 }
@@ -71,7 +71,7 @@ another_version() {
 fetched() {
     project fetching <<END
 include(FetchContent)
-set(FETCHCONTENT_SOURCE_DIR_IDEM $(pwd))
+set(FETCHCONTENT_SOURCE_DIR_IDEM "$(pwd)")
 FetchContent_Declare(idem SOURCE_SUBDIR examples/port/cmake)
 FetchContent_MakeAvailable(idem)
 END
@@ -83,7 +83,8 @@ pkg_config() {
     PKG_CONFIG_PATH=$out/local/lib/pkgconfig
     export PKG_CONFIG_PATH
     flags=$(pkg-config --cflags 'idem >= 0.1.0') &&
-        ${CC:-cc} -std=c99 $flags "$hello" -o "$out/hello" && "$out/hello"
+        eval "${CC:-cc} -std=c99 $flags \"\$hello\" -o \"\$out/hello\"" &&
+        "$out/hello"
 }
 
 # The sketch with the whole core, as the Arduino IDE builds it.  The float.h of
@@ -129,7 +130,7 @@ function($2)
     foreach(header idem.h port/check.h)
         set(found FALSE)
         foreach(folder IN LISTS ARGN)
-            if(EXISTS $1/\${folder}/\${header})
+            if(EXISTS "$1/\${folder}/\${header}")
                 set(found TRUE)
             endif()
         endforeach()
@@ -141,9 +142,9 @@ function($2)
     if(NOT "${3-}" STREQUAL "" AND at LESS 0)
         message(FATAL_ERROR "no ${3-}")
     endif()
-    file(WRITE $out/$2 called)
+    file(WRITE "$out/$2" called)
 endfunction()
-include($1/CMakeLists.txt)
+include("$1/CMakeLists.txt")
 END
     cmake -P "$out/manifest.cmake" && test -f "$out/$2"
 }

@@ -103,7 +103,7 @@ prints 1 "journal: an argument is impossible" "$B/file" journal '' x
 prints 0 "4: nobody knows: look at the cup" "$B/answers_test" outbox3
 # What could not be printed stays in the outbox.
 [ ! -w /dev/full ] || prints 2 "stdout: No space left on device" \
-    sh -c "$B/answers_test outbox4 2>&1 >/dev/full"
+    sh -c '"$0" outbox4 2>&1 >/dev/full' "$B/answers_test"
 prints 1 "nobody knows: look at the cup" "$B/controller_test"
 prints 1 "4 commands: 2 done, 1 to be looked at;" "$B/controller_test"
 prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
@@ -244,8 +244,8 @@ if [ -x "$B/pour" ]; then
         "$B/pour" --deadline 4294968 a 5
     prints 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
     prints 1 "--id is too long" "$B/pour" --id "$(printf '%0120d' 1)" a 5
-    prints 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
-    prints 1 "may be incomplete" sh -c "printf 'a 2' | $B/pour --port 1"
+    prints 1 "a line is KEY ML" sh -c 'echo a | "$0" --port 1' "$B/pour"
+    prints 1 "may be incomplete" sh -c 'printf "a 2" | "$0" --port 1' "$B/pour"
     prints 1 "a KEY without its ML" "$B/pour" --port 1 --deadline 1 a 5 b
     prints 1 "given up: nobody knows" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
