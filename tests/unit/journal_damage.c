@@ -18,8 +18,8 @@
 static const scenario scenarios[] = {
     // The time between is lost, and the newer record would make it older.
     { "s6_a_relocated_key_is_no_older_than_what_is_left_says",
-      "nor: E,n=1000000 Ba Ca Bb,ms=50000 note Cb rotate@ damage P "
-      "Ba,ms=40000:replay" },
+      "nor: E,n=1000000 Ba Ca Bb,ms=50000 note Cb rotate7 M damage P "
+      "Ba,ms=70000:replay" },
     // Nor is it later, when the older record has left the journal.
     { "s10_nor_is_it_at_a_later_boot",
       "Bb note Ba,retention=9000000 Ca,confirm Cb Da,ms=5000000 P Bc "
@@ -92,6 +92,10 @@ static const scenario scenarios[] = {
     { "s6_a_damaged_record_of_a_long_silence_shortens_nothing",
       "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
       "note Bc Cc rotate1 damage,how=5,at=97 P loss Bc:replay" },
+    { "what_expires_after_a_lost_silence_stays_so_for_weeks",
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
+      "note Bc Cc rotate1 Bd,ms=604800000 damage,how=5,at=97 P loss "
+      "M,ms=3700000 Bc:execute" },
     { "s6_nor_does_one_shorten_a_longer_retention",
       "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
       "note Bc,retention=1296000000 Cc rotate1 damage,how=5,at=97 P loss "

@@ -457,6 +457,19 @@ TEST(l2_no_outage_is_the_end_of_a_ring)
             outage(before, commands);
 }
 
+/* One key in the oldest, and more sectors than are counted one by one. */
+TEST(l2_no_outage_is_the_end_of_a_ring_of_many_sectors)
+{
+    for (unsigned before = 1; before < 4; before++)
+        for (unsigned commands = 13; commands < 17; commands++) {
+            device_on(&nor, "sectors=30 K1");
+            run_of("rotate@ Ba,retention Ca fail1,forever", before);
+            for (unsigned n = 0; n < commands; n++)
+                (void)answer('B', 94);
+            run("works Bb:execute");
+        }
+}
+
 /* In the middle some erases work once more, and with them a head.  The oldest
    sector has more claims than a head has room for with their outcomes. */
 TEST(l2_no_head_in_an_outage_is_the_last_one)

@@ -66,6 +66,19 @@ TEST(a_boot_that_has_nothing_to_confirm_relocates_nothing)
         }
 }
 
+/* R5: of an old sector only what would not find room later. */
+TEST(no_more_is_relocated_than_must_be)
+{
+    static const char *const lines[] = { "B94", "R94" };
+
+    device_on(&w1, "capacity=60 keys=96 retention=2592000000");
+    for (unsigned key = 0; key < 40; key++)
+        run_of("B@ C@,len=18", key);
+    for (unsigned n = 0; n < 1000 && relocated() <= 0; n++)
+        run(lines[n % 2]);
+    assert_in_range(relocated(), 1, 5);
+}
+
 /* It takes more steps if an erase takes longer. */
 TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
 {
