@@ -26,8 +26,8 @@ enum {
 // for SESSION_S.  What we have in our socket it cannot drop any more: that we
 // drop ourselves, after IN_HAND_S (connection.h).  An answer is remembered for
 // longer than all three: a copy that comes later would be executed once more.
-// The broker counts by its clock on the wall: that must not be set back by half
-// an hour, or more.
+// The broker counts from when it reads, by its clock on the wall: it must not
+// stand still for half an hour or more, nor may that be set back by as much.
 enum { DEADLINE_S = 43200, SESSION_S = 39600, IN_HAND_S = 1800,
        RETENTION_S = 86400 };
 typedef char late_copies_are_known

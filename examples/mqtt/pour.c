@@ -94,11 +94,11 @@ static void decide(sender *s, int answer, uint32_t retry_after_ms)
 /* What a reason code says, as a result of idem.h; none is silence. */
 static int read_reason(const char *reason)
 {
-    char *end;
-    long code = strtol(reason, &end, 16);
-
-    return end == reason || *end ? IDEM_SILENCE
-           : code == QUOTA       ? IDEM_BUSY : IDEM_OK;     // that is final
+    if (strlen(reason) != 4 || strncmp(reason, "0x", 2) != 0 ||
+        strspn(reason + 2, "0123456789abcdef") != 2)
+        return IDEM_SILENCE;
+    return strtol(reason, NULL, 16) == QUOTA ? IDEM_BUSY
+                                             : IDEM_OK;     // that is final
 }
 
 /* An answer counts if it is to the command under way: one to an earlier command
@@ -159,6 +159,24 @@ static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
     connection_ended(&((sender *)ctx)->broker, reason);
 }
 
+/* A client that is new at each connection: one that was connected before would
+   send again what it has in hand, and tell the broker to keep it for as long as
+   at its first time. */
+static void connect_anew(sender *s)
+{
+    mosquitto_destroy(s->m);
+    s->m = mosquitto_new(s->broker.id, true, s);
+    if (!s->m)
+        die("cannot make a client with this --id");
+    mosquitto_int_option(s->m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    mosquitto_connect_v5_callback_set(s->m, on_connect);
+    mosquitto_disconnect_v5_callback_set(s->m, on_disconnect);
+    mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
+    mosquitto_message_v5_callback_set(s->m, on_message);
+    s->ready = 0;
+    s->result = connection_first(&s->broker, s->m, 0);
+}
+
 /* ----------------------------------------------------------------- commands */
 
 /* The broker is to drop what it still has when the time is over: a daemon may
@@ -166,6 +184,7 @@ static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
 static void ask(sender *s, long long left_ms)
 {
     mosquitto_property *p = NULL;
+    int result;
 
     mosquitto_property_add_int32(&p, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL,
                                  (uint32_t)((left_ms + 999) / 1000));
@@ -175,8 +194,11 @@ static void ask(sender *s, long long left_ms)
     else
         mosquitto_property_add_binary(&p, MQTT_PROP_CORRELATION_DATA, s->key,
                                       (uint16_t)strlen(s->key));
-    mosquitto_publish_v5(s->m, NULL, s->topic, (int)strlen(s->ml), s->ml,
-                         s->broker.qos, false, p);
+    result = mosquitto_publish_v5(s->m, NULL, s->topic, (int)strlen(s->ml),
+                                  s->ml, s->broker.qos, false, p);
+    if (result == MOSQ_ERR_INVAL || result == MOSQ_ERR_PAYLOAD_SIZE ||
+        result == MOSQ_ERR_OVERSIZE_PACKET)
+        die(mosquitto_strerror(result));
     mosquitto_property_free_all(&p);
     s->times++;
     s->listening = 1;
@@ -195,12 +217,13 @@ static void act(sender *s)
         ask(s, left_ms);
 }
 
-/* Sends a command until there is an answer, or it is too late for one: then
-   libmosquitto has no more turn, which may send again what is in hand. */
+/* Sends a command until there is an answer, or it is too late for one. */
 static void run(sender *s, const char *key, const char *ml)
 {
     if (!*key || strlen(key) > UINT16_MAX)
         die("a key has 1 to 65535 bytes");
+    if (s->property && mosquitto_validate_utf8(key, (int)strlen(key)))
+        die("--property: the key is not text in UTF-8");
     s->key = key;
     s->ml = ml;
     s->first_ms = connection_ms();
@@ -210,9 +233,8 @@ static void run(sender *s, const char *key, const char *ml)
     for (s->verdict = IDEM_RESEND; s->verdict == IDEM_RESEND;) {
         connection_report(&s->broker, s->result);
         if (s->result != MOSQ_ERR_SUCCESS) {
-            s->ready = 0;
             connection_wait(&s->broker);
-            s->result = mosquitto_reconnect(s->m);
+            connect_anew(s);
         }
         if (connection_ms() >= s->due)
             act(s);
@@ -250,6 +272,8 @@ static void make_topic(char *topic, const sender *s, const char *last)
 {
     int len = snprintf(topic, TOPIC, "pump/%s/%s", s->broker.id, last);
 
+    if (strpbrk(s->broker.id, "+#/"))
+        die("--id is part of a topic: it must not have + # or /");
     if (len < 0 || len >= TOPIC)
         die("--id is too long");
 }
@@ -259,15 +283,7 @@ static void start(sender *s)
     mosquitto_lib_init();
     make_topic(s->topic, s, "command");
     make_topic(s->answer_topic, s, "answer");
-    s->m = mosquitto_new(s->broker.id, true, s);
-    if (!s->m)
-        die("cannot make a client");
-    mosquitto_int_option(s->m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
-    mosquitto_connect_v5_callback_set(s->m, on_connect);
-    mosquitto_disconnect_v5_callback_set(s->m, on_disconnect);
-    mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
-    mosquitto_message_v5_callback_set(s->m, on_message);
-    s->result = connection_first(&s->broker, s->m, 0);
+    connect_anew(s);
 }
 
 /* Takes the options, and returns what follows them. */

@@ -244,12 +244,18 @@ if [ -x "$B/pour" ]; then
         "$B/pour" --deadline 4294968 a 5
     prints 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
     prints 1 "--id is too long" "$B/pour" --id "$(printf '%0120d' 1)" a 5
+    for id in a/b + a#b; do
+        prints 1 "--id is part of a topic: it must not have + # or /" \
+            "$B/pour" --port 1 --retry 50 --deadline 1 --id $id a 5
+    done
     prints 1 "a line is KEY ML" sh -c 'echo a | "$0" --port 1' "$B/pour"
     prints 1 "may be incomplete" sh -c 'printf "a 2" | "$0" --port 1' "$B/pour"
     prints 1 "a KEY without its ML" "$B/pour" --port 1 --deadline 1 a 5 b
     prints 1 "given up: nobody knows" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
     prints 1 "a key has 1 to 65535 bytes" "$B/pour" --port 1 '' 5
+    prints 1 "--property: the key is not text in UTF-8" \
+        "$B/pour" --port 1 --property "$(printf '\377')" 5
     # A machine that sleeps: the deadline does not wait for it.
     ahead asleep "clock != CLOCK_MONOTONIC && ++calls > 9"
     prints 1 "given up: nobody knows" \
@@ -308,6 +314,19 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     wait $pid || status=$?
     [ $status = 1 ] && grep -q "given up" printed || fail "it was not given up"
     [ "$(grep -c published refusing)" = 1 ] || fail "asked after the deadline"
+    passed=$((passed + 1))
+    kill $broker
+    # What is in hand when the connection breaks is not sent again behind our
+    # back: the broker would keep it for as long as at its first time.
+    : >refusing
+    python3 "$tests/demo/refusing.py" once >refusing 2>refusing.log &
+    broker=$!
+    until [ -s refusing ]; do sleep 0.05; done
+    "$B/pour" --port "$(head -n 1 refusing)" --retry 60000 a 5 >printed 2>&1 &
+    pid=$!
+    until [ "$(wc -l <refusing)" -gt 1 ]; do sleep 0.05; done
+    kill $pid
+    [ "$(sed -n 2p refusing)" = nothing ] || fail "sent again: $(cat refusing)"
     passed=$((passed + 1))
     kill $broker
     broker=
