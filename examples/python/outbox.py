@@ -289,21 +289,45 @@ def run(box, link, answer_ms=2000, window=8, **patience):
             box.settle(under_way.pop(key).number, verdict, reason, text)
 
 
+def sender_name(text):
+    """--id: a part of a topic"""
+    if re.search("[+#/]", text):
+        raise argparse.ArgumentTypeError("must not have + # or /")
+    return text
+
+
+def number(most):
+    """The type of an option: from 1 to most"""
+    def read(text):
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"a number from 1 to {most}")
+        return int(text)
+    return read
+
+
 def main():
     parser = argparse.ArgumentParser(
         description="has each command executed once, over MQTT")
     parser.add_argument("file")
     parser.add_argument("what", choices=["add", "run", "list"])
     parser.add_argument("words", nargs="*", metavar="INTENTION ML")
-    parser.add_argument("--id", default="panel")
+    parser.add_argument("--id", type=sender_name, default="panel")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=1883)
-    parser.add_argument("--answer-ms", type=int, default=2000)
+    parser.add_argument("--port", type=number(65535), default=1883)
+    parser.add_argument("--answer-ms", type=number(3600000), default=2000)
     given = parser.parse_args()
+    try:
+        execute(given)
+    except (ValueError, sqlite3.Error) as why:
+        sys.exit(f"outbox.py: {given.file}: {why}")
+
+
+def execute(given):
+    """One command line"""
     box = Outbox(given.file)
     if given.what == "add":
         if len(given.words) % 2:
-            parser.error("add INTENTION ML ...")
+            raise ValueError("add INTENTION ML ...")
         for intention, ml in zip(given.words[::2], given.words[1::2]):
             print(intention, box.add(intention, ml.encode()).hex())
     elif given.what == "run":

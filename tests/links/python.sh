@@ -146,6 +146,22 @@ sys.exit(sqlite3.connect("shared.box").execute(
     "SELECT name FROM sender").fetchall() != [(sys.argv[1],)])' "$1"
 }
 
+# What MQTT would not take is refused with a reason, and stays nowhere.
+options() {
+    $python "$outbox" options.box add a 5 >/dev/null
+    for words in "run --id a/b" "run --id +" "run --id a#b" "run --port 0" \
+        "run --port 65536" "run --answer-ms 0" "run --answer-ms -1" "add a 6" \
+        "add b" "add $(printf '\377') 5"
+    do
+        timeout 20 $python "$outbox" options.box $words >said 2>&1
+        is "$words: $?, $(grep -c Traceback said)" \
+            "$words: $([ "${words%% *}" = run ] && echo 2 || echo 1), 0"
+    done
+    timeout 2 $python "$outbox" options.box run --port 1 >said 2>&1
+    is "$?" 124                         # no other sender has its keys
+    echo "options: one that cannot work is refused"
+}
+
 # What was sent and not acknowledged is sent again by the outbox alone, which
 # looks at the deadline, and not by its MQTT library.
 once() {
@@ -270,5 +286,6 @@ answers
 early
 ages
 shared
+options
 once
 if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 240; fi
