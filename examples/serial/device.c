@@ -11,6 +11,17 @@ static const idem_config config = {
     .retention_ms = DEVICE_RETENTION_MS
 };
 
+/* False for flash that was never programmed: it is the same in all devices. */
+static int is_secret(const uint8_t *secret)
+{
+    size_t i;
+
+    for (i = 1; i < sizeof config.secret; i++)
+        if (secret[i] != secret[0])
+            return 1;
+    return 0;
+}
+
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size)
 {
@@ -19,6 +30,8 @@ int device_start(device *d, const device_port *port,
     d->config = config;
     d->config.storage = storage;
     memcpy(d->config.secret, port->secret, sizeof d->config.secret);
+    if (!is_secret(port->secret))
+        return IDEM_E_ARG;
     return idem_open(&d->table, &d->config, memory, size, port->millis());
 }
 

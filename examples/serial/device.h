@@ -112,7 +112,7 @@ typedef struct device {
 
 /* Opens the device's memory of commands; storage as in idem_config.  Kept by
    pointer: port, storage, memory; and the device must not be moved.  Returns
-   what idem_open does. */
+   what idem_open does; IDEM_E_ARG also if it was given no secret. */
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size);
 

@@ -45,18 +45,32 @@ static void expect(const char *what, unsigned is, unsigned wanted)
     exit(1);
 }
 
-static void power_on(void)
+static int start(const uint8_t *secret)
 {
-    static const uint8_t secret[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 };
-    static const device_port port = { .put = put, .millis = no_millis,
-                                      .secret = secret };
+    static device_port port = { .put = put, .millis = no_millis };
     static const idem_storage storage = {
         .read = fram_read, .prog = fram_prog, .sector_size = SECTOR,
         .sector_count = SECTORS, .prog_size = 1 };
     static uint32_t memory[DEVICE_MEMORY_SIZE(1) / 4];
 
-    expect("start", (unsigned)device_start(&d, &port, &storage, memory,
-                                           sizeof memory), IDEM_OK);
+    port.secret = secret;
+    return device_start(&d, &port, &storage, memory, sizeof memory);
+}
+
+static void power_on(void)
+{
+    static const uint8_t secret[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 };
+
+    expect("start", (unsigned)start(secret), IDEM_OK);
+}
+
+/* Flash that nobody programmed is the same in all devices. */
+static void needs_a_secret(void)
+{
+    uint8_t erased[16];
+
+    memset(erased, 0xFF, sizeof erased);
+    expect("no secret", (unsigned)start(erased), (unsigned)IDEM_E_ARG);
 }
 
 /* Sends a command of three bytes under a key; the result of the answer. */
@@ -98,6 +112,7 @@ int main(void)
     uint8_t meter[DEVICE_STATE_MAX];
     size_t len = sizeof meter;
 
+    needs_a_secret();
     power_on();
     expect("one", pour_5("one"), PROTOCOL_DONE);
     expect("two", pour_5("two"), PROTOCOL_DONE);
