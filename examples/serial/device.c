@@ -25,6 +25,8 @@ static int is_secret(const uint8_t *secret)
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size)
 {
+    int result;
+
     memset((void *)d, 0, sizeof *d);
     d->port = port;
     d->config = config;
@@ -32,7 +34,9 @@ int device_start(device *d, const device_port *port,
     memcpy(d->config.secret, port->secret, sizeof d->config.secret);
     if (!is_secret(port->secret))
         return IDEM_E_ARG;
-    return idem_open(&d->table, &d->config, memory, size, port->millis());
+    result = idem_open(&d->table, &d->config, memory, size, port->millis());
+    d->open = result == IDEM_OK;
+    return result;
 }
 
 /* ---------------------------------------------------------------------------
@@ -253,7 +257,7 @@ void device_receive(device *d, uint8_t byte)
     idem_reply reply;
     int result;
 
-    if (!protocol_decode(&d->decoder, &command, byte) ||
+    if (!d->open || !protocol_decode(&d->decoder, &command, byte) ||
         !protocol_is_command(&command))
         return;
     e.by = d;

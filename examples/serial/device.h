@@ -15,7 +15,8 @@
  *     static uint32_t memory[DEVICE_MEMORY_SIZE(8) / 4];     // granule
  *     static device dispenser;
  *
- *     device_start(&dispenser, &port, &flash, memory, sizeof memory);
+ *     if (device_start(&dispenser, &port, &flash, memory, sizeof memory))
+ *         alarm();                // it executes and answers nothing
  *     for (;;)
  *         if (uart_get(&byte))
  *             device_receive(&dispenser, byte);
@@ -106,13 +107,15 @@ typedef struct device {
     const device_port *port;
     idem_config        config;
     idem_table         table;
+    int                open;        /* 1: it knows what it has executed */
     protocol_decoder   decoder;
     uint8_t            response[DEVICE_RESPONSE_MAX];
 } device;
 
 /* Opens the device's memory of commands; storage as in idem_config.  Kept by
    pointer: port, storage, memory; and the device must not be moved.  Returns
-   what idem_open does; IDEM_E_ARG also if it was given no secret. */
+   what idem_open does; IDEM_E_ARG also if it was given no secret.  Unless it is
+   IDEM_OK, the device does not answer: senders ask again. */
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size);
 

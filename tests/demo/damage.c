@@ -64,15 +64,6 @@ static void power_on(void)
     expect("start", (unsigned)start(secret), IDEM_OK);
 }
 
-/* Flash that nobody programmed is the same in all devices. */
-static void needs_a_secret(void)
-{
-    uint8_t erased[16];
-
-    memset(erased, 0xFF, sizeof erased);
-    expect("no secret", (unsigned)start(erased), (unsigned)IDEM_E_ARG);
-}
-
 /* Sends a command of three bytes under a key; the result of the answer. */
 static uint8_t send(const char *key, const char *payload)
 {
@@ -96,6 +87,17 @@ static uint8_t send(const char *key, const char *payload)
 static uint8_t pour_5(const char *key)
 {
     return send(key, "p\005\000");
+}
+
+/* Flash that nobody programmed is the same in all devices.  And one that cannot
+   open its memory does not know what it has executed: it refuses nothing. */
+static void needs_a_secret(void)
+{
+    uint8_t erased[16];
+
+    memset(erased, 0xFF, sizeof erased);
+    expect("no secret", (unsigned)start(erased), (unsigned)IDEM_E_ARG);
+    expect("an answer without memory", pour_5("one"), 0);
 }
 
 static void damage(const char *name)
