@@ -21,8 +21,8 @@
 // the outcome's.  The object cannot be copied or moved, has the sizes from one
 // list, and copies the configuration; the storage, if there is one, lives as
 // long.  Any thread may call it.  Calls before open, after an open that failed,
-// or from inside the storage's callbacks are refused; calls from a handler are
-// not, for no lock is held there.  A handler that throws has returned
+// or from inside the storage's callbacks are IDEM_E_LOCK; calls from a handler
+// are not, for no lock is held there.  A handler that throws has returned
 // IDEM_CANNOT_TELL: the claim is kept, and the next attempt is IDEM_RECOVER.  A
 // thread that runs a handler must not be cancelled: that ends the process.
 #ifndef IDEM_KEEPER_HPP
@@ -84,7 +84,7 @@ public:
         request.buffer_size = ResponseMax;
         a.result = open_ ? idem_run(&table_, &a.reply, &request,
                                     call<Handler>, &handler, Clock::now)
-                         : IDEM_E_ARG;
+                         : IDEM_E_LOCK;
         if (a.result == IDEM_DONE || a.result == IDEM_REPLAY)
             a.size = a.reply.response_len;
         return a;
@@ -93,7 +93,7 @@ public:
     // In idle time, again while it returns IDEM_MORE.
     int maintain()
     {
-        return open_ ? idem_maintain(&table_, Clock::now()) : IDEM_E_ARG;
+        return open_ ? idem_maintain(&table_, Clock::now()) : IDEM_E_LOCK;
     }
 
     // For calls that have no function here.
