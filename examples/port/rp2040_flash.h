@@ -38,9 +38,10 @@ enum { RP2040_PARK_MS = 1000 };         /* that the other core may take */
 enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 
 /* `first` is where the journal begins, counted from the start of the flash,
-   behind the program.  A storage that ends beyond the chip or begins inside a sector does not compile,
-   nor 0 sectors, which is what IDEM_SECTORS answers if there is no solution.
-   Granules of one byte: a page may be programmed in parts. */
+   behind the program.  A storage that ends beyond the chip or begins inside a
+   sector does not compile, nor 0 sectors, which is what IDEM_SECTORS answers if
+   there is no solution.  Granules of one byte: a page may be programmed in
+   parts. */
 #define RP2040_FLASH_STORAGE(first, sectors)                                   \
     { .ctx = (void *)(uintptr_t)(first), .read = rp2040_flash_read,            \
       .prog = rp2040_flash_prog, .erase = rp2040_flash_erase,                  \
