@@ -153,8 +153,8 @@ static int copy_attempt(idem_table *to, const key *k, uint32_t now_ms)
     return result == IDEM_EXHAUSTED ? IDEM_OK : result;
 }
 
-/* The state comes with a completion, here that of a key which is forgotten again
-   before those of the journal come. */
+/* The state comes with a completion, here that of a key which is forgotten
+   again before those of the journal come. */
 static int copy_state(idem_table *to, idem_table *from, size_t size,
                       uint32_t now_ms)
 {

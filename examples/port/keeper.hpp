@@ -54,8 +54,8 @@ public:
     idem_keeper(const idem_keeper &) = delete;
     idem_keeper &operator=(const idem_keeper &) = delete;
 
-    // Sizes and lock are the object's; the rest is as in `config`.  To be called
-    // again only when an earlier call has failed.
+    // Sizes and lock are the object's; the rest is as in `config`.  To be
+    // called again only when an earlier call has failed.
     int open(const idem_config &config)
     {
         if (lock(this) != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
-   The flash chip that an RP2040's or RP2350's program runs from, as a storage of
-   idem.h, over the pico-sdk (pico_flash, hardware_flash, pico_sync).
+   The flash chip that an RP2040's or RP2350's program runs from, as a storage
+   of idem.h, over the pico-sdk (pico_flash, hardware_flash, pico_sync).
 
        #include "rp2040_flash.h"
 
