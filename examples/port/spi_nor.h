@@ -45,7 +45,10 @@ typedef struct spi_nor {
     uint32_t patience;          /* status reads until a busy chip is given up */
     uint8_t  address_bytes;     /* 4: commands with 4 address bytes, which chips
                                    of 32 MB and more have.  3: the journal
-                                   ends at or below 16 MB */
+                                   ends at or below 16 MB, and nobody switches
+                                   the chip to 4 (command B7): it stays so when
+                                   the processor starts again, and takes the
+                                   first byte of a program for its address */
     uint32_t asked;             /* status reads since it was idle */
     uint32_t erased;            /* 1 + sector whose erase is not checked yet */
 } spi_nor;

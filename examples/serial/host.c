@@ -144,7 +144,7 @@ int host_open_line(const char *name)
     else if (strncmp(name, "tcp:", 4) == 0)
         fd = connect_tcp(name + 4);
     else
-        fd = open(name, O_RDWR | O_NOCTTY);
+        fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK);    // without a carrier
     if (fd < 0 || (isatty(fd) && host_make_raw(fd) < 0) ||
         fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
         perror(name);
