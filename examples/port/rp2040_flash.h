@@ -5,7 +5,7 @@
        #include "rp2040_flash.h"
 
        static const idem_storage storage = RP2040_FLASH_STORAGE(
-           PICO_FLASH_SIZE_BYTES - SECTORS * FLASH_SECTOR_SIZE, SECTORS);
+           RP2040_FLASH_END - SECTORS * FLASH_SECTOR_SIZE, SECTORS);
        static mutex_t mutex;
        static const idem_config config = { ..., .storage = &storage,
                                      .lock_ctx = &mutex, .lock = rp2040_lock,
@@ -37,17 +37,24 @@
 enum { RP2040_PARK_MS = 1000 };         /* that the other core may take */
 enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 
+/* A journal ends here at the latest.  Behind it BTstack keeps its keys, two
+   sectors; and where an RP2350 is written to by UF2, the last sector is erased
+   (its erratum E10).  Without both define it as PICO_FLASH_SIZE_BYTES before. */
+#ifndef RP2040_FLASH_END
+#define RP2040_FLASH_END (PICO_FLASH_SIZE_BYTES - 3 * FLASH_SECTOR_SIZE)
+#endif
+
 /* `first` is where the journal begins, counted from the start of the flash,
-   behind the program.  A storage that ends beyond the chip or begins inside a
-   sector does not compile, nor 0 sectors, which is what IDEM_SECTORS answers if
-   there is no solution.  Granules of one byte: a page may be programmed in
-   parts. */
+   behind the program.  A storage that ends beyond RP2040_FLASH_END or begins
+   inside a sector does not compile, nor 0 sectors, which is what IDEM_SECTORS
+   answers if there is no solution.  Granules of one byte: a page may be
+   programmed in parts. */
 #define RP2040_FLASH_STORAGE(first, sectors)                                   \
     { .ctx = (void *)(uintptr_t)(first), .read = rp2040_flash_read,            \
       .prog = rp2040_flash_prog, .erase = rp2040_flash_erase,                  \
       .sector_size = sizeof(char[(first) % FLASH_SECTOR_SIZE == 0 &&           \
                                  (first) + (sectors) * FLASH_SECTOR_SIZE <=    \
-                                     PICO_FLASH_SIZE_BYTES ? 1 : -1]) *        \
+                                     RP2040_FLASH_END ? 1 : -1]) *             \
                      FLASH_SECTOR_SIZE,                                        \
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
       .prog_size = 1, .erased = 0xFF, .verify = 1 }
@@ -100,7 +107,7 @@ static inline int rp2040_flash_is_free(void *ctx)
 #ifdef XIP_NOCACHE_NOALLOC_NOTRANSLATE_BASE
     end += (qmi_hw->atrans[0] & 0xFFF) * FLASH_SECTOR_SIZE;
 #endif
-    return (uintptr_t)ctx >= end && (uintptr_t)ctx < PICO_FLASH_SIZE_BYTES;
+    return (uintptr_t)ctx >= end && (uintptr_t)ctx < RP2040_FLASH_END;
 }
 
 static inline int rp2040_flash_do(void *ctx, uint32_t at, const uint8_t *page)

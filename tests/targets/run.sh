@@ -383,7 +383,7 @@ idem.h zephyr.h ZEPHYR_STORAGE(NULL, 4096, SECTORS(4096, 8), 8)
 idem.h nrf_nvmc.h NRF_NVMC_STORAGE(0x76000, SECTORS(4096, 4))
 idem.h nrf_nvmc.h NRF_NVMC_STORAGE(0x76000 + MISTAKE * 1024, 8)
 idem.h rp2040_flash.h RP2040_FLASH_STORAGE(0x100000, SECTORS(4096, 1))
-idem.h rp2040_flash.h RP2040_FLASH_STORAGE(0x1F8000, 8 + MISTAKE)
+idem.h rp2040_flash.h RP2040_FLASH_STORAGE(0x1F5000, 8 + MISTAKE)
 END
     for storage in "MISTAKE ? 0 : 1, 511, 8" "1, 511 + MISTAKE, 8" \
         "1, 511, MISTAKE ? 0 : 8"; do

@@ -12,7 +12,7 @@ enum { PARTITION = 4096 };          // which the program runs from
 #else
 enum { PARTITION = 0 };
 #endif
-#define PICO_FLASH_SIZE_BYTES (12 * 4096)
+#define PICO_FLASH_SIZE_BYTES (15 * 4096)
 
 #include "chip.h"
 
