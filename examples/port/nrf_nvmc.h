@@ -12,8 +12,9 @@
 
    The driver reports no failure: so verify is set, and each erased page is read
    back.  The first address is above the program, and the end below a bootloader
-   and its settings.  While a SoftDevice runs the flash belongs to it: then
-   write with sd_flash_write and sd_flash_page_erase instead. */
+   and its settings: on an nRF52 all calls that reach into one fail.  While a
+   SoftDevice runs the flash belongs to it: then write with sd_flash_write and
+   sd_flash_page_erase instead. */
 #ifndef IDEM_NRF_NVMC_H
 #define IDEM_NRF_NVMC_H
 
@@ -38,11 +39,18 @@ enum { NRF_NVMC_WORD = 4 };
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
       .prog_size = NRF_NVMC_WORD, .erased = 0xFF, .verify = 1 }
 
-/* True if the flash has these bytes, and pages of that size. */
+/* True if the flash has these bytes, and pages of that size, and no bootloader
+   there: Nordic's says in the first word for its firmware where it begins. */
 static inline int nrf_nvmc_fits(const void *ctx, uint32_t at, uint32_t len)
 {
+    uint32_t from = (uint32_t)((uintptr_t)ctx + at);
+
+#ifdef NRF52_SERIES
+    if (from + len > NRF_UICR->NRFFW[0])
+        return 0;
+#endif
     return nrfx_nvmc_flash_page_size_get() == NRF_NVMC_PAGE &&
-           nrfx_nvmc_fits_memory_check((uint32_t)((uintptr_t)ctx + at), 0, len);
+           nrfx_nvmc_fits_memory_check(from, 0, len);
 }
 
 static inline int nrf_nvmc_read(void *ctx, uint32_t at, void *dst, uint32_t len)

@@ -2,6 +2,10 @@
    examples/port/nrf_nvmc.h on a model of an nRF52's flash: mapped into memory,
    programmed word by word, each of them once; and nothing is reported. */
 #include "chip.h"
+
+#define NRF_UICR (&registers)
+#include <nrfx_nvmc.h>
+static NRF_UICR_Type registers;
 #include "examples/port/nrf_nvmc.h"
 
 enum { SECTORS = 8 };
@@ -56,6 +60,7 @@ static void make(void)
 {
     page_size = NRF_NVMC_PAGE;
     flash_size = SECTORS * NRF_NVMC_PAGE;
+    registers.NRFFW[0] = UINT32_MAX;
     chip_make(FLASH_NOR, NRF_NVMC_PAGE, SECTORS, NRF_NVMC_WORD);
     storage.ctx = medium.bytes;
     chip_storage = &storage;
@@ -81,5 +86,21 @@ TEST(a_journal_must_not_end_above_the_flash)
     is(nrf_nvmc_read(medium.bytes, flash_size - 4, &page_size, 4), 0);
     is(nrf_nvmc_read(medium.bytes, flash_size - 4, &page_size, 8), -1);
     is(nrf_nvmc_prog(medium.bytes, flash_size, "word", 4), -1);
+    is(nrf_nvmc_erase(medium.bytes, SECTORS - 1), -1);
+}
+
+TEST(a_journal_must_not_reach_into_a_bootloader)
+{
+    uint32_t word = 0;
+
+    make();
+    registers.NRFFW[0] = (uint32_t)(uintptr_t)medium.bytes + medium.size;
+    is(chip_open(), IDEM_OK);
+    registers.NRFFW[0] -= 4;
+    is(chip_open(), IDEM_E_STORAGE);
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(nrf_nvmc_prog(medium.bytes, medium.size - 8, &word, 4), 0);
+    is(nrf_nvmc_prog(medium.bytes, medium.size - 4, &word, 4), -1);
     is(nrf_nvmc_erase(medium.bytes, SECTORS - 1), -1);
 }

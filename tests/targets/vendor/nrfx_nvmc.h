@@ -9,6 +9,13 @@
 
 typedef enum { NRFX_SUCCESS = 0x0BAD0000 } nrfx_err_t;
 
+/* The registers that a debugger programs; NRFFW[0]: where a bootloader is */
+typedef struct { volatile uint32_t NRFFW[15]; } NRF_UICR_Type;
+#define NRF52_SERIES
+#ifndef NRF_UICR
+#define NRF_UICR ((NRF_UICR_Type *)0x10001014UL)
+#endif
+
 uint32_t nrfx_nvmc_flash_page_size_get(void);
 bool nrfx_nvmc_fits_memory_check(uint32_t address, bool uicr_allowed,
                                  uint32_t len);
