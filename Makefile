@@ -209,7 +209,8 @@ $(B)/pour: FORCE
 	$(MADE) $(BUILD) $(M)/pour.c -lmosquitto -o $@
 
 $(B)/sketch_test: FORCE
-	$(MADE) $(CXX) -std=c++11 -g $(WARN) -I. tests/demo/sketch.cpp -o $@
+	$(MADE) $(CXX) -std=c++11 -g $(WARN) -I. -Itests/demo/stand_in \
+	    tests/demo/sketch.cpp -o $@
 
 $(B)/coap/coapd $(B)/coap/pour: FORCE
 	$(MADE) $(BUILD) examples/coap/$(@F).c -lcoap-3-notls -o $@

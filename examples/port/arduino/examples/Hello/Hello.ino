@@ -69,9 +69,15 @@ static void make_secret(uint8_t *secret, uint8_t size)
     wdt_disable();
 }
 #elif defined(ESP32)
+#include <bootloader_random.h>
+#include <esp_random.h>
+
+// Before radio and ADC are started, its generator has noise in between alone.
 static void make_secret(uint8_t *secret, uint8_t size)
 {
+    bootloader_random_enable();
     esp_fill_random(secret, size);
+    bootloader_random_disable();
 }
 #else
 #error "make_secret: fill it from this chip's random generator"
