@@ -57,7 +57,7 @@ uint32_t host_number(const char *text, uint32_t most)
     char *end;
     unsigned long value = strtoul(text ? text : "", &end, 10);
 
-    if (!text || end == text || *end || value > most) {
+    if (!text || *text < '0' || *text > '9' || *end || value > most) {
         fprintf(stderr, "\"%s\" is not a number up to %lu\n",
                 text ? text : "", (unsigned long)most);
         exit(2);
@@ -165,6 +165,8 @@ int host_read(int fd, void *dst, size_t size, int timeout_ms)
     len = read(fd, dst, size);
     if (len < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (len == 0)
+        errno = EPIPE;
     return len > 0 ? (int)len : -1;
 }
 

@@ -20,7 +20,7 @@ int host_open_line(const char *name);
 int host_make_raw(int fd);
 
 /* Reads what there is within timeout_ms (-1: for ever).  Returns the bytes, 0
-   if there were none, -1 if the other end is gone. */
+   if there were none, -1 with errno if the other end is gone. */
 int host_read(int fd, void *dst, size_t size, int timeout_ms);
 
 /* Writes as much as goes; the rest is lost, as on a line without flow

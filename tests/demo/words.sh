@@ -130,11 +130,15 @@ device "the secret is there, the flash is not, or not whole"
 
 echo "pour 70000" >commands
 prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
+echo "pour -18446744073709551611" >commands     # 5, to strtoul
+prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
 printf 'pour %0200d\n' 5 >commands
 prints 2 "a line is too long" "$B/sender" /dev/null outbox2 commands
 printf 'pour 2' >commands                       # of 25
 prints 2 "has no newline: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
+prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
+    commands
 yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
