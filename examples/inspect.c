@@ -336,14 +336,16 @@ static void print_sum(const idem_table *table)
            (unsigned)table->stats.lost, (unsigned)storage.sector_count);
 }
 
-/* After a loss, also one of an earlier boot: claims are IDEM_UNCERTAIN. */
-static void print_uncertain(idem_table *table)
+/* After a loss, also one of an earlier boot: claims are IDEM_UNCERTAIN.
+   Returns whether they are. */
+static int print_uncertain(idem_table *table)
 {
     uint32_t left = 0;
 
     if (idem_uncertain(table, &left, 0) == IDEM_OK && left)
         printf("records were lost: every claim is uncertain, for %.0f s\n",
                left / 1000.0);
+    return left > 0;
 }
 
 /* Opens the table as the device does; prints what does not fit, if so. */
@@ -387,6 +389,5 @@ int main(int argc, char **argv)
     print_keys(&table);
     print_state(&table);
     print_sum(&table);
-    print_uncertain(&table);
-    return table.stats.lost ? LOST : SOUND;
+    return print_uncertain(&table) || table.stats.lost ? LOST : SOUND;
 }

@@ -229,6 +229,8 @@ w 5 0x00 poured 5 ml"
     stop_daemon
     grep -q 'or forgotten, it had begun' "$name-pumpd.log" ||
         fail "no damage: the test shows nothing"
+    look >/dev/null
+    is "$?" 1                           # lost before this boot: not sound
     damage v
     start_daemon "$broker_port" 1
     is "$(ask v 5)" "v 5 0x00 poured 5 ml"
