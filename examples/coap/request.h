@@ -19,25 +19,32 @@ enum { EXCHANGE_LIFETIME_MS = 247000 };
 /* A request, taken out of its message. */
 typedef struct command {
     char     scope[COMMAND_SCOPE];
-    uint8_t  key[COMMAND_KEY];
+    uint8_t  key[COMMAND_KEY_MAX];
     char     response[COMMAND_RESPONSE];
     int      no_key;            // 1: the key is message id and token
     idem_request request;
 } command;
 
-/* The sender's address; its port too, where the key is a message id. */
+/* The sender's address.  Its port is part of the key, where that is a message
+   id, and the scope then ends in a colon.  So an address has two scopes at most,
+   and two quotas; with the port in the scope one host would take the place of
+   all senders. */
 static inline void command_read_scope(command *c,
                                       const coap_session_t *session)
 {
     const coap_address_t *remote = coap_session_get_addr_remote(session);
     size_t len = coap_print_addr(remote, (unsigned char *)c->scope,
                                  sizeof c->scope);
+    size_t port = len;
 
-    if (!c->no_key)
-        while (len > 0 && c->scope[--len] != ':')
-            ;
+    while (port > 0 && c->scope[--port] != ':')
+        ;
     c->request.scope = c->scope;
-    c->request.scope_len = len;
+    c->request.scope_len = c->no_key ? port + 1 : port;
+    if (c->no_key) {
+        memcpy(c->key + c->request.key_len, c->scope + port, len - port);
+        c->request.key_len += len - port;
+    }
 }
 
 /* How long a message may be on its way: MAX_LATENCY of RFC 7252 */

@@ -89,6 +89,19 @@ s.sendto(bytes([0x60 | n, 0x44]) + asked[2:4 + n] + b"\xffx\033\ni 5", sender)
     echo "answers: as the manual has them"
 }
 
+# Messages from many ports of one address are those of one sender: they leave
+# room for others.
+ports() {
+    name=ports
+    start
+    seq -f "0 %.0f pour 1" 70 | tr '\n' '\0' |
+        xargs -0 python3 "$tests/links/messages.py" "$port" >"$work/ports/many"
+    is "$(sort "$work/ports/many" | uniq -c | tr -s ' ')" " 70 2.04 poured 1 ml"
+    is "$(ask "0 1 pour 65001=a 2")" "2.04 poured 2 ml"
+    stop
+    echo "ports: many are one sender's"
+}
+
 # What is asked for while the pump runs: the same key, and another one
 busy() {
     name=busy
@@ -329,6 +342,7 @@ chaos() {
 
 cd "$work"
 answers
+ports
 busy
 reboot
 behind
