@@ -373,7 +373,7 @@ static void open_table(idem_table *table, const char *path)
 int main(int argc, char **argv)
 {
     static idem_table table;
-    int i;
+    int i, lost;
 
     for (i = 1; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2)
         take_option(argv[i] + 2, argv[i + 1]);
@@ -389,5 +389,8 @@ int main(int argc, char **argv)
     print_keys(&table);
     print_state(&table);
     print_sum(&table);
-    return print_uncertain(&table) || table.stats.lost ? LOST : SOUND;
+    lost = print_uncertain(&table) || table.stats.lost;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("stdout", strerror(errno));
+    return lost ? LOST : SOUND;
 }

@@ -186,7 +186,8 @@ static int command(const char *key, const char *ml)
                  "given up: nobody knows whether it was poured");
     printf("%s %s %u.%02u %s\n", key, ml, the.code >> 5, the.code & 31,
            the.text);
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("the answer cannot be printed");
     return verdict == IDEM_DONE;
 }
 

@@ -245,7 +245,8 @@ static void run(sender *s, const char *key, const char *ml)
         die("given up: nobody knows whether it was poured");
     s->failed |= strtol(s->reason, NULL, 16) != POURED;
     printf("%s %s %s %s\n", key, ml, s->reason, s->text);
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("the answer cannot be printed");
 }
 
 /* Runs the lines of standard input. */

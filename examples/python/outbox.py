@@ -25,6 +25,7 @@ import random
 import re
 import sqlite3
 import sys
+import threading
 import time
 
 # ---------------------------------------------------------------- when to send
@@ -322,6 +323,12 @@ def main():
         sys.exit(f"outbox.py: {given.file}: {why}")
 
 
+def end(failed):
+    """What ends paho's thread ends this program, which would wait for ever."""
+    print(f"outbox.py: {failed.exc_value}", file=sys.stderr)
+    os._exit(1)
+
+
 def execute(given):
     """One command line"""
     box = Outbox(given.file)
@@ -331,6 +338,7 @@ def execute(given):
         for intention, ml in zip(given.words[::2], given.words[1::2]):
             print(intention, box.add(intention, ml.encode()).hex())
     elif given.what == "run":
+        threading.excepthook = end
         box.belong(given.id)
         link = Link(given.host, given.port, given.id)
         run(box, link, given.answer_ms, base_ms=given.answer_ms,

@@ -414,6 +414,8 @@ answers() {
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     is "$(ask a 6)" "a 6 0x99 the key was used for another payload"
+    "$B/pour" --port "$broker_port" a 5 >/dev/full
+    is "$?" 1                           # what cannot be printed is no answer
     is "$(ask b 0)" "b 0 0x99 not 1 to 1000 ml"
     is "$(ask b 0)" "b 0 0x99 not 1 to 1000 ml"
     for ml in ' 5' +5 -5 05x 5.0; do

@@ -76,6 +76,8 @@ for key in 43 44; do
 done
 printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> printed
 prints 1 "lost 1" "$B/inspect" damaged
+[ ! -w /dev/full ] || prints 2 "stdout: No space left on device" \
+    sh -c '"$0" journal >/dev/full' "$B/inspect"
 prints 1 "records were lost: every claim is uncertain, for 86" \
     "$B/inspect" damaged
 

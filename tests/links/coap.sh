@@ -57,6 +57,8 @@ $mismatch"
     is "$("$B/coap/pour" "$port" h 3 h 4)" \
         "h 3 2.04 poured 3 ml
 h 4 $mismatch"
+    "$B/coap/pour" "$port" h 3 >/dev/full 2>>"$work/answers.log"
+    is "$?" 2                           # what cannot be printed is no answer
     # What is no line of commands is not taken for one.
     for text in "$(printf %040d 1) 2" "i 12345678" "i 1 i 1" i; do
         echo "$text" | timeout 60 "$B/coap/pour" "$port" \

@@ -157,6 +157,8 @@ options() {
         is "$words: $?, $(grep -c Traceback said)" \
             "$words: $([ "${words%% *}" = run ] && echo 2 || echo 1), 0"
     done
+    timeout 20 $python "$outbox" options.box run --host a..b >said 2>&1
+    is "$? $(grep -c Traceback said)" "1 0"
     timeout 2 $python "$outbox" options.box run --port 1 >said 2>&1
     is "$?" 124                         # no other sender has its keys
     echo "options: one that cannot work is refused"
