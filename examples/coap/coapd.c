@@ -227,6 +227,18 @@ static void add_resource(coap_context_t *context, const char *path,
     coap_add_resource(context, r);
 }
 
+/* libcoap would share the port with another server.  That would hear nothing
+   more, and this one does not know what that has executed. */
+static int port_is_free(const coap_address_t *at)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    int is_free = fd >= 0 && bind(fd, &at->addr.sa, at->size) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_free;
+}
+
 static coap_context_t *start_coap(void)
 {
     coap_context_t *context;
@@ -239,7 +251,7 @@ static coap_context_t *start_coap(void)
     at.addr.sin.sin_port = htons((uint16_t)the.port);
     at.addr.sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     at.size = sizeof at.addr.sin;
-    context = coap_new_context(NULL);
+    context = port_is_free(&at) ? coap_new_context(NULL) : NULL;
     if (!context || !coap_new_endpoint(context, &at, COAP_PROTO_UDP))
         journal_die("coapd", "cannot listen on the port: is it in use?");
     coap_register_option(context, OPTION_KEY);

@@ -100,8 +100,10 @@ ports() {
         xargs -0 python3 "$tests/links/messages.py" "$port" >"$work/ports/many"
     is "$(sort "$work/ports/many" | uniq -c | tr -s ' ')" " 70 2.04 poured 1 ml"
     is "$(ask "0 1 pour 65001=a 2")" "2.04 poured 2 ml"
+    # Another server would get the repeats, and does not know the commands.
+    refuses "cannot listen on the port" --journal other --log other.log
     stop
-    echo "ports: many are one sender's"
+    echo "ports: many are one sender's, one is one server's"
 }
 
 # What is asked for while the pump runs: the same key, and another one
