@@ -87,7 +87,7 @@ static inline int secret_make(const char *path)
     int fd, written;
 
     if (!random_fill(secret, sizeof secret))
-        return secret_wrong("/dev/urandom", strerror(errno));
+        return secret_wrong("/dev/random", strerror(errno));
     if (!secret_path(fresh, path, ".new"))
         return 0;
     (void)unlink(fresh);        // one that is there, others may read

@@ -58,6 +58,20 @@ kill -KILL $!
 wait $! 2>/dev/null || :
 file 1 "executed, and the outcome is recorded: check the cup" killed
 file 1 "finished before: send the stored outcome: check the cup" killed
+# A machine that has not gathered noise yet makes no secret.
+cat >early.c <<'END'
+#include <poll.h>
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    (void)fds, (void)count, (void)timeout_ms;
+    return 0;
+}
+END
+${CC:-cc} -shared -fPIC early.c -o early.so
+prints 1 "/dev/random: Resource temporarily unavailable" \
+    env LD_PRELOAD="$work/early.so" "$B/file" early 42 'pour 5 ml'
+[ ! -e early.secret ] || fail "it made a secret without noise"
+file 0 "PUMP RUNS" early
 # Time passes only while it runs, so it forgets by number: it is never full.
 echo 'unsigned sleep(unsigned s) { (void)s; return 0; }' >awake.c
 ${CC:-cc} -shared -fPIC awake.c -o awake.so
