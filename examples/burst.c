@@ -13,8 +13,10 @@
  * half done needs a line before it too, as in station/pump.h.)  The answer is
  * KEY and one of: "done" or "failed" with the outcome; "refused": the key was
  * used for another command; "retry": send the same again, as if there were no
- * answer (idem_retry).  A datagram that is not a command gets no answer: two
- * servers could answer each other for ever.
+ * answer (idem_retry).  An outcome is remembered for 24 hours: send nothing later
+ * than 12 hours after the first time, which is idem_retry's deadline.  A
+ * datagram that is not a command gets no answer: two servers could answer each
+ * other for ever.
  *
  * The scope is the sender's address, not its port, which a restart changes.  It
  * is as secure as the network: whoever can send from an address uses its keys

@@ -5,9 +5,9 @@
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
  * idem_retry decides when to ask again, and when to stop.  The deadline begins
- * anew at each start: start it again with the same key within --deadline of the
- * first time (python/outbox.py takes care of that); later pumpd may have
- * forgotten the key. */
+ * anew at each start: start it again with the same key and --id, and within
+ * --deadline of the first time (python/outbox.py takes care of that); later
+ * pumpd may have forgotten the key, and under another --id it never knew it. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION

@@ -7,7 +7,9 @@ killed.
     outbox.py FILE add INTENTION ML       enters a command
     outbox.py FILE run [--id NAME] [--host H] [--port P]
                                           sends all that have no answer; keep
-                                          the same NAME (panel) for ever
+                                          the same NAME (panel) and the same
+                                          device for ever: others do not know
+                                          the keys
     outbox.py FILE list                   prints the result of each: done;
                                           refused, not executed; look or give
                                           up: nobody knows
