@@ -4826,16 +4826,11 @@ static int idemi_journal_admit(idem_table *t)
 
 /* Writes the outcome of a slot's claim; with its key if the claim was not
    written, or if there is state: they must be in one record.  An earlier state
-   is made durable first: a torn batch may lose that and keep this one, which is
-   made of it.  The slot has the outcome's length meanwhile; after a failure its
-   own again. */
+   is made durable first: this one was made of it, and a torn batch could keep
+   the later one alone. */
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned flags,
                                  const idem_outcome *out)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    uint16_t reserved = s->response_len;
-    int result;
-
     if (IDEMI_CONFIG(t)->volatile_claims)
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG(t)->state_max) {
@@ -4843,11 +4838,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned flags,
         if (t->journal->unsynced & 2 && idemi_storage_sync(t) < 0)
             return IDEM_E_STORAGE;
     }
-    s->response_len = (uint16_t)out->response_len;
-    result = idemi_journal_append(t, slot, flags, out);
-    if (result < 0)
-        s->response_len = reserved;
-    return result;
+    return idemi_journal_append(t, slot, flags, out);
 }
 
 /* Before the first answer of a boot that relies on earlier records: rotates.
@@ -5066,16 +5057,16 @@ static void idemi_opening_replace(idem_table *t, const idemi_record *r)
     idemi_keys_forget(t, idemi_basics_join(a->name), a, 0);
 }
 
-/* A sector that is read: its header, and what later ones record about it */
+/* A sector that is read: its header, and what later headers record about it */
 typedef struct idemi_scan {
     idemi_header h;
     uint32_t end;               /* previous_end, and IDEMI_FIRST, of the last
-                                   one that names it; 0: none does */
-    int is_abandoned;           /* none does, and one names an older one */
+                                   header that names it; 0: none does */
+    int is_abandoned;           /* a later header names an older sector, and
+                                   none this one */
 } idemi_scan;
 
-/* True if records at the end of a sector are lost (>>recovery): by D3 if its
-   end is known, otherwise by D1 or D4; or by D9, for which each gap counts.
+/* True if records at the end of a sector are lost.
      gap     before a record, and not counted yet
      at      where reading stopped
      dirty   the last skipped granule that does not begin with an erased byte */
@@ -5083,20 +5074,22 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
     const idem_journal *j = t->journal;
+    uint32_t longest = idemi_reading_longest(j);
 
-    if (scan->h.defaults.lengths >> 16 > idemi_reading_longest(j) / 4 &&
+    if (scan->h.defaults.lengths >> 16 > longest / 4 &&
         (gap || dirty >= j->at))
-        return 1;
+        return 1;                                               // D9
     if (scan->end)
-        return at > j->at || (gap && !(scan->end & IDEMI_FIRST));
-    return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||
-           (dirty >= j->at + idemi_reading_longest(j) &&
+        return at > j->at || (gap && !(scan->end & IDEMI_FIRST));   // D3
+    return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||    // D1
+           (dirty >= j->at + longest &&                         // D4
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
 /* After a gap before the first header of a boot (rule 6): moves the clock to
    the time of the record that it has rewritten, the first valid one from an
-   offset on.  True if that has the flag that all before it was durable (D2). */
+   offset on.  Returns whether that has the flag that all before it was durable
+   (D2). */
 static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
                                           int gap, uint32_t at, idemi_record *r)
 {
@@ -5111,8 +5104,23 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
     return (r->flags & IDEMI_SYNCED) != 0;
 }
 
-/* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9.
-   Returns whether a gap may have been records with a time. */
+/* Notes the record that was read at j->at as the newest one, about an item. */
+static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
+                                     idemi_item of)
+{
+    j->last_item = of;
+    j->last_flags = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
+    if (idemi_record_replaces(r->flags))
+        j->last_flags |= IDEMI_SENDER;
+}
+
+/* Reads a sector.  For each position:
+     1  no valid record, or one on the wrong side of relocated_end: go on after it
+     2  a gap before a record: lost, if all before that was durable (D1, D2)
+     3  the record's time; its content, or a loss if that does not fit (D8)
+     4  it is the newest record, and the next header will end the sector here
+   Then the gap at the end (rule 6; D1 to D4, D9).  Returns whether a gap may
+   have been records with a time. */
 IDEMI_FLAT
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
@@ -5121,7 +5129,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
     uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
-    int gap = 0;
+    int gap = 0, lost;
     idemi_found found;
     idemi_record *r = &found.r;
 
@@ -5131,47 +5139,42 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
         uint32_t len = idemi_reading_record(t, sequence, at, r);
         int relocated = (r->flags & IDEMI_RELOCATED) != 0;
-        idemi_item of;
-        if (!len || relocated != (at < relocated_end)) {
+        idemi_item of = IDEMI_NONE;
+        if (!len || relocated != (at < relocated_end)) {        // 1
             if (t->buffer[at - j->window] !=
                 IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
             at = idemi_reading_skip(t, at, end);
             continue;
         }
-        gap |= at > j->at;
+        gap |= at > j->at;                                      // 2
         if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, sequence);
             gap = 0;
         }
-        idemi_opening_time(t, r->time, 0);
+        idemi_opening_time(t, r->time, 0);                      // 3
         if (!r->fits && !r->orphan)
             idemi_opening_lost(t, sequence);
-        of = IDEMI_NONE;
         if (r->fits) {
             idemi_opening_replace(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
-        // Until a record follows the commit record, the rewritten newest
-        // record is not confirmed.
-        if (at != relocated_end || r->slot) {
-            j->last_item = of;
-            j->last_flags = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
-            if (idemi_record_replaces(r->flags))
-                j->last_flags |= IDEMI_SENDER;
-        }
-        // It is damaged, or its claim is lost; the last one may be torn.
+        // An outcome whose claim is lost, or itself damaged; the last one of
+        // the sector may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
-        // The next header will end this sector here: the newest record is
-        // rewritten (R3), or is only the time, which the header has.
+        // A commit record alone does not confirm the rewritten record before
+        // it: that one stays the newest.
+        if (at != relocated_end || r->slot)                     // 4
+            idemi_opening_set_newest(j, r, of);
+        // Before this record: the next boot rewrites it (R3), or the header has
+        // its time.  A forgotten sender's record is not rewritten: after it.
         j->end = j->at;
         j->at = at += len;
-        // A sender without an entry was forgotten: it is not rewritten.
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    if (idemi_opening_follow_rewritten(t, scan, gap, at, r) ||
-        idemi_opening_is_loss(t, scan, gap, at, dirty))
+    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);
+    if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);
     return gap;
 }
@@ -5581,7 +5584,9 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    return a && a->keys > IDEMI_CONFIG(t)->quota - 1;   // 0 less 1: no quota
+    uint32_t quota = IDEMI_CONFIG(t)->quota;
+
+    return a && quota && a->keys >= quota;
 }
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
@@ -5952,8 +5957,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
 }
 
 /* Makes a current claim an outcome: checks, then the journal, then the table.
-   After a failure the claim is as it was (S7): only code and response in its
-   slot, which nothing reads of a claim, may be the new ones. */
+   After a failure the claim is as it was (S7), but for code and response, which
+   nothing reads of a claim. */
 static int idemi_command_complete(idem_table *t, const idem_claim *claim,
                                   const idem_outcome *out)
 {
@@ -5962,10 +5967,12 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     unsigned flags = (out->failed ? IDEM_FAILED : IDEM_COMPLETED) |
                      (out->confirm ? IDEMI_UNDELIVERED : 0u);
     int result = IDEM_OK;
+    uint16_t reserved;
 
     if (!s)
         return IDEM_E_FENCED;
-    if (out->response_len > s->response_len ||
+    reserved = s->response_len;
+    if (out->response_len > reserved ||
         out->state_len > IDEMI_CONFIG(t)->state_max)
         return IDEM_E_TOO_LARGE;
     if (IDEMI_JOURNAL(t))
@@ -5973,17 +5980,19 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     if (result < 0)
         return result;
     s->code = out->code;
+    s->response_len = (uint16_t)out->response_len;
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
                       out->response_len);
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_outcome(t, slot, flags, out);
-    if (result < 0)
+    if (result < 0) {
+        s->response_len = reserved;
         return result;
+    }
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
-    s->response_len = (uint16_t)out->response_len;
     idemi_keys_finish(t, slot, flags, 0, idemi_order_newest(t));
     return IDEM_OK;
 }
