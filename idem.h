@@ -1861,42 +1861,51 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
    bytes after it.
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-static uint64_t idemi_hash_rotate(uint64_t x, int bits)
+typedef uint64_t idemi_hash_lane;
+enum { IDEMI_TURN_A = 13, IDEMI_TURN_B = 16, IDEMI_TURN_C = 21,
+       IDEMI_TURN_D = 17 };
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+typedef uint32_t idemi_hash_lane;
+enum { IDEMI_TURN_A = 5, IDEMI_TURN_B = 8, IDEMI_TURN_C = 7,
+       IDEMI_TURN_D = 13 };
+#endif
+
+#if IDEM_HASH != IDEM_HASH_FNV
+static idemi_hash_lane idemi_hash_rotate(idemi_hash_lane x, unsigned bits)
 {
-    return x << bits | x >> (64 - bits);
+    return x << bits | x >> (8 * sizeof x - bits);
 }
 
-/* "SipRound" of the paper, `rounds` times. */
-static void idemi_hash_rounds(uint64_t v[4], int rounds)
+/* Takes in a word: "SipRound" of the paper, `rounds` times.  With word 0 only
+   the rounds. */
+static void idemi_hash_word(idemi_hash_state *state, idemi_hash_lane word,
+                            int rounds)
 {
-    uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+    idemi_hash_lane v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
+    idemi_hash_lane v3 = state->v[3] ^ word;
+    const unsigned half = 4 * sizeof word;      // of its bits
 
     IDEMI_UNROLL
     for (; rounds > 0; rounds--) {
         v0 += v1;
-        v1 = idemi_hash_rotate(v1, 13) ^ v0;
-        v0 = idemi_hash_rotate(v0, 32);
+        v1 = idemi_hash_rotate(v1, IDEMI_TURN_A) ^ v0;
+        v0 = idemi_hash_rotate(v0, half);
         v2 += v3;
-        v3 = idemi_hash_rotate(v3, 16) ^ v2;
+        v3 = idemi_hash_rotate(v3, IDEMI_TURN_B) ^ v2;
         v0 += v3;
-        v3 = idemi_hash_rotate(v3, 21) ^ v0;
+        v3 = idemi_hash_rotate(v3, IDEMI_TURN_C) ^ v0;
         v2 += v1;
-        v1 = idemi_hash_rotate(v1, 17) ^ v2;
-        v2 = idemi_hash_rotate(v2, 32);
+        v1 = idemi_hash_rotate(v1, IDEMI_TURN_D) ^ v2;
+        v2 = idemi_hash_rotate(v2, half);
     }
-    v[0] = v0;
-    v[1] = v1;
-    v[2] = v2;
-    v[3] = v3;
+    state->v[0] = v0 ^ word;
+    state->v[1] = v1;
+    state->v[2] = v2;
+    state->v[3] = v3;
 }
+#endif
 
-static void idemi_hash_word(idemi_hash_state *state, uint64_t word)
-{
-    state->v[3] ^= word;
-    idemi_hash_rounds(state->v, 1 + state->strong);
-    state->v[0] ^= word;
-}
-
+#if IDEM_HASH == IDEM_HASH_SIPHASH
 static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
@@ -1925,55 +1934,26 @@ static void idemi_hash_update(idemi_hash_state *state, const void *data,
         state->word |= (uint64_t)*p++ << shift;
         shift = (shift + 8) % 64;
         if (!shift) {
-            idemi_hash_word(state, state->word);
+            idemi_hash_word(state, state->word, 1 + state->strong);
             state->word = 0;
         }
     }
     for (; end - p >= 8; p += 8)
-        idemi_hash_word(state, idemi_basics_load64(p));
+        idemi_hash_word(state, idemi_basics_load64(p), 1 + state->strong);
     for (; p < end; shift += 8)
         state->word |= (uint64_t)*p++ << shift;
 }
 
 static uint64_t idemi_hash_final(idemi_hash_state *state)
 {
-    idemi_hash_word(state, state->word | (uint64_t)state->len << 56);
+    idemi_hash_word(state, state->word | (uint64_t)state->len << 56,
+                    1 + state->strong);
     state->v[2] ^= 0xff;
-    idemi_hash_rounds(state->v, 3 + state->strong);
+    idemi_hash_word(state, 0, 3 + state->strong);
     return state->v[0] ^ state->v[1] ^ state->v[2] ^ state->v[3];
 }
 
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-static uint32_t idemi_hash_rotate(uint32_t x, int bits)
-{
-    return x << bits | x >> (32 - bits);
-}
-
-/* Takes in a word in that many rounds.  With word 0: the final rounds. */
-static void idemi_hash_word(idemi_hash_state *state, uint32_t word,
-                            int rounds)
-{
-    uint32_t v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
-    uint32_t v3 = state->v[3] ^ word;
-
-    for (; rounds > 0; rounds--) {
-        v0 += v1;
-        v1 = idemi_hash_rotate(v1, 5) ^ v0;
-        v0 = idemi_hash_rotate(v0, 16);
-        v2 += v3;
-        v3 = idemi_hash_rotate(v3, 8) ^ v2;
-        v0 += v3;
-        v3 = idemi_hash_rotate(v3, 7) ^ v0;
-        v2 += v1;
-        v1 = idemi_hash_rotate(v1, 13) ^ v2;
-        v2 = idemi_hash_rotate(v2, 16);
-    }
-    state->v[0] = v0 ^ word;
-    state->v[1] = v1;
-    state->v[2] = v2;
-    state->v[3] = v3;
-}
-
 /* The secret's first half is the key of the strong hash, its last half that of
    the quick one. */
 static void idemi_hash_init(idemi_hash_state *state,
@@ -5115,7 +5095,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
 }
 
 /* Reads a sector.  For each position:
-     1  no valid record, or one on the wrong side of relocated_end: go on after it
+     1  no valid record, or one on the wrong side of relocated_end: go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  the record's time; its content, or a loss if that does not fit (D8)
      4  it is the newest record, and the next header will end the sector here
