@@ -2816,6 +2816,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             up to the floor, that were read before are gone: they are removed
             at the end of the journal, unless the floor has another epoch by
             then.                                     (idemi_opening_finish_key)
+            One that is claimed after that (a record that forgot the sender is
+            lost) is not, nor are those above it.         (idemi_sender_raise)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                                (idemi_opening_replace)
@@ -3362,6 +3364,10 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
         if (IDEMI_IS_OPENING(t))
             a->until.gone = 0;
     }
+    // It came after that record: one that forgot its sender is lost.
+    if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
+        idemi_sender_has_gone(a, number))
+        a->until.gone = (uint32_t)number - 1;
     if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor)) {

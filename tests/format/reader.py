@@ -387,13 +387,6 @@ def raise_floor(table, sender, number):
     table.floors[sender] = max(number, table.floors.get(sender, (0, 0)))
 
 
-def comes(device, table, slot):
-    """A number raises its sender's floor to its epoch."""
-    if slot.is_number:
-        raise_floor(table, strong_hash(device, slot.scope),
-                    (number_of(slot.key)[0], 0))
-
-
 def has_gone(device, table, slot):
     """Whether a sender's record says so, of the floor's epoch."""
     if not slot.is_number:
@@ -402,6 +395,16 @@ def has_gone(device, table, slot):
     gone, number = table.gone.get(sender, (0, 0)), number_of(slot.key)
     return number[0] == gone[0] == table.floors[sender][0] and \
         number[1] <= gone[1]
+
+
+def comes(device, table, slot):
+    """A number raises its sender's floor to its epoch.  It is not gone, nor are
+    those above it, whatever a record before it says."""
+    if slot.is_number:
+        sender, number = strong_hash(device, slot.scope), number_of(slot.key)
+        raise_floor(table, sender, (number[0], 0))
+        if has_gone(device, table, slot):
+            table.gone[sender] = (number[0], number[1] - 1)
 
 
 def apply_sender(device, table, r):

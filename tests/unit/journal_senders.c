@@ -221,6 +221,19 @@ static const scenario scenarios[] = {
     { "a_number_is_gone_below_a_floor_that_a_loss_brings_back",
       "beside=10 Bi Ci na:ok note Bc,retention=1000:execute wait2000 Bc:old "
       "damage,how=# P loss Bc:old" },
+    // A number that came after its sender was forgotten is not gone, though it
+    // is lost that it was: by damage to that record, or to the claim of the
+    // sender that took its entry.
+    { "a_number_that_comes_after_that_is_known",
+      "beside=10 Be,retention=1000 wait2000 Be:old na:ok note Bc:execute Cc "
+      "damage,how=# P loss Bc:replay" },
+    { "so_is_one_that_is_claimed_again",
+      "beside=10 Be,retention=1000 wait2000 Be:old na:ok note Bc:execute Bb "
+      "damage,how=# P loss Bc:uncertain" },
+    { "so_is_one_after_its_entry_was_taken",
+      "nor: keys=96 evict senders=1 scopes=2 most=9 B4,retention=1000 wait2000 "
+      "B4:old B1,retention=1000 note C1 wait2000 M B2 C2 damage P loss "
+      "B2:replay" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:execute P lost0 G1:none" },
