@@ -855,10 +855,10 @@ typedef struct idem_link {
 #if IDEM_WIDE
 #define IDEMI_WORD_SLOTS 0x1000000u
 #define IDEMI_WORD_TAGS 32u
-#define IDEMI_WORD_PAST 7u
+#define IDEMI_WORD_OFFSET 7u
 typedef struct idem_word {
     unsigned slot : 24;         /* plus one; 0: the word is empty */
-    unsigned past : 3;          /* positions past its home; 7: or more */
+    unsigned offset : 3;        /* from its home, in positions; 7: or more */
     unsigned tag : 5;           /* the low bits of the slot's hash */
 } idem_word;
 #define IDEMI_WORDS 3u
@@ -898,14 +898,17 @@ typedef struct idem_defaults {
 #define IDEMI_ERASING 1u        /* was started in this boot */
 #define IDEMI_ERASED  2u        /* has ended in this boot */
 
+/* idem_journal.unsynced: some of what was programmed may not be durable */
+#define IDEMI_UNSYNCED       1u
+#define IDEMI_UNSYNCED_STATE 2u     /* a record with state */
+
 /* A journal.  Two arrays follow it in memory: for each slot, the state and each
    sender, the oldest sector that is needed for it (R6); and a buffer. */
 typedef struct idem_journal {
     uint8_t  rotated;           /* 1: a head of this boot counts */
     uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
     uint8_t  prepared;          /* 1: idle work does no more for it */
-    uint8_t  unsynced;          /* bit 0: something that was programmed may not
-                                   be durable; bit 1: a record with state */
+    uint8_t  unsynced;          /* IDEMI_UNSYNCED flags; 0: all is durable */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
     uint8_t  last_flags;        /* of the newest record: those that are written
                                    with it again, HAS_STATE and 0x10; 0x04 of a
@@ -1807,8 +1810,8 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
 }
 
 /* Loads words of four bytes, the lowest first; `writing` stores them before. */
-static void idemi_basics_words(unsigned char *bytes, uint32_t *words,
-                               unsigned count, int writing)
+static void idemi_basics_code_words(unsigned char *bytes, uint32_t *words,
+                                    unsigned count, int writing)
 {
     for (; count > 0; count--, words++, bytes += 4) {
         if (writing)
@@ -2457,8 +2460,8 @@ static void idemi_index_prefetch_slot(const idem_table *t, idem_number hash)
 }
 
 /* True if the word at `at`, which names `slot`, is of a key with that hash. */
-static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
-                          idem_number hash)
+static int idemi_index_has_hash(const idem_table *t, unsigned at, unsigned slot,
+                                idem_number hash)
 {
 #if IDEM_WIDE
     if (t->index[at].tag != (hash % IDEMI_WORD_TAGS))
@@ -2476,32 +2479,32 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
     return to >= from ? to - from : to + idemi_index_size(t) - from;
 }
 
-/* The distance of a slot's word, which is at a position, from its home. */
-static unsigned idemi_index_past(const idem_table *t, unsigned at,
-                                 unsigned slot)
+/* How far a slot's word, which is at a position, is from its home. */
+static unsigned idemi_index_offset(const idem_table *t, unsigned at,
+                                   unsigned slot)
 {
     idem_number hash;
 
 #if IDEM_WIDE
-    if (t->index[at].past < IDEMI_WORD_PAST)
-        return t->index[at].past;
+    if (t->index[at].offset < IDEMI_WORD_OFFSET)
+        return t->index[at].offset;
 #endif
     hash = idemi_slot_at(t, slot)->hash;
     return idemi_index_distance(t, idemi_index_home(t, hash), at);
 }
 
 /* Stores the distance of the word at a position, with IDEM_WIDE. */
-static void idemi_index_set_past(const idem_table *t, unsigned at,
-                                 unsigned past)
+static void idemi_index_set_offset(const idem_table *t, unsigned at,
+                                   unsigned offset)
 {
 #if IDEM_WIDE
-    if (past > IDEMI_WORD_PAST)
-        past = IDEMI_WORD_PAST;
-    t->index[at].past = past % (IDEMI_WORD_PAST + 1);
+    if (offset > IDEMI_WORD_OFFSET)
+        offset = IDEMI_WORD_OFFSET;
+    t->index[at].offset = offset % (IDEMI_WORD_OFFSET + 1);
 #else
     (void)t;
     (void)at;
-    (void)past;
+    (void)offset;
 #endif
 }
 
@@ -2513,7 +2516,7 @@ static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
     for (;; at = idemi_index_next(t, at)) {
         unsigned slot = idemi_index_slot(t, at);
         if (slot == IDEMI_NONE ||
-            (idemi_index_is(t, at, slot, id->hash) &&
+            (idemi_index_has_hash(t, at, slot, id->hash) &&
              idemi_slot_has_id(idemi_slot_at(t, slot), id)))
             return slot;
     }
@@ -2523,9 +2526,9 @@ static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
 static void idemi_index_insert(idem_table *t, unsigned slot)
 {
     idem_number hash = idemi_slot_at(t, slot)->hash;
-    unsigned at = idemi_index_home(t, hash), past = 0;
+    unsigned at = idemi_index_home(t, hash), offset = 0;
 
-    for (; idemi_index_slot(t, at) != IDEMI_NONE; past++)
+    for (; idemi_index_slot(t, at) != IDEMI_NONE; offset++)
         at = idemi_index_next(t, at);
 #if IDEM_WIDE
     t->index[at].slot = (slot + 1) % IDEMI_WORD_SLOTS;
@@ -2533,7 +2536,7 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
 #else
     t->index[at].slot = (idem_number)(slot + 1);
 #endif
-    idemi_index_set_past(t, at, past);
+    idemi_index_set_offset(t, at, offset);
 }
 
 /* Removes a slot from the index, and closes the gap: each later word moves back
@@ -2548,10 +2551,10 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
         gap = idemi_index_next(t, gap);
     at = idemi_index_next(t, gap);
     for (steps = 1; (other = idemi_index_slot(t, at)) != IDEMI_NONE; steps++) {
-        unsigned past = idemi_index_past(t, at, other);
-        if (past >= steps) {    // its home is not after the gap
+        unsigned offset = idemi_index_offset(t, at, other);
+        if (offset >= steps) {    // its home is not after the gap
             t->index[gap] = t->index[at];
-            idemi_index_set_past(t, gap, past - steps);
+            idemi_index_set_offset(t, gap, offset - steps);
             gap = at;
             steps = 0;
         }
@@ -2598,16 +2601,16 @@ static void idemi_order_add_free(idem_table *t, unsigned slot)
 }
 
 /* Lowers `soonest` to a time at which a slot expires.  Keeps O3. */
-static void idemi_order_expect_at(idem_table *t, uint32_t expiry)
+static void idemi_order_lower_soonest(idem_table *t, uint32_t expiry)
 {
     if (idemi_clock_rank(t->clock, expiry) <
         idemi_clock_rank(t->clock, t->soonest))
         t->soonest = expiry;
 }
 
-static void idemi_order_expect(idem_table *t, const idem_slot *s)
+static void idemi_order_note_expiry(idem_table *t, const idem_slot *s)
 {
-    idemi_order_expect_at(t, idemi_slot_expiry(t, s));
+    idemi_order_lower_soonest(t, idemi_slot_expiry(t, s));
 }
 
 /* The newest completion; or `capacity`. */
@@ -2811,7 +2814,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          b. A number that leaves raises the floor to itself.   (the same)
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
-                                                       (idemi_opening_sender)
+                                                  (idemi_opening_apply_sender)
          d. If it has flag 0x10, it sets the floor.  All numbers of its epoch,
             up to the floor, that were read before are gone: they are removed
             at the end of the journal, unless the floor has another epoch by
@@ -2820,7 +2823,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             lost) is not, nor are those above it.         (idemi_sender_raise)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
-            is removed.                                (idemi_opening_replace)
+            is removed.                         (idemi_opening_apply_takeover)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
@@ -2930,11 +2933,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    In the code: D1, D2, D8 idemi_opening_sector; D1 after its last record, D3,
    D4, D9 idemi_opening_is_loss; D2 by 6 idemi_opening_follow_rewritten; D5
-   idemi_opening_sectors, idemi_reading_find_head; D6 idemi_opening_headless; D7
-   idemi_reading_headers; D8 of senders idemi_sender_take; D10
-   idemi_reading_skipped_a_head.  D7 is found again at each opening until one of
-   the two headers is erased; D8 of a number without an entry until that has
-   expired.
+   idemi_opening_sectors, idemi_reading_find_head; D6
+   idemi_opening_find_headless; D7 idemi_reading_headers; D8 of senders
+   idemi_sender_take; D10 idemi_reading_skipped_a_head.  D7 is found again at
+   each opening until one of the two headers is erased; D8 of a number without
+   an entry until that has expired.
 
    A torn write is unstable if it reads differently from boot to boot.  Stable
    ones are survived in any number.  One unstable write does no harm if it is
@@ -3057,7 +3060,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
     int result;
 
     IDEM_MEMSET(t->buffer + len, (int)m->erased, (size_t)(padded - len));
-    t->journal->unsynced |= 1;
+    t->journal->unsynced |= IDEMI_UNSYNCED;
     result = idemi_storage_result(t, (m->prog)(m->ctx, at, t->buffer, padded));
     return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
                                           : result;
@@ -3135,7 +3138,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 
     t->journal->erase = 0;
     result = idemi_storage_erase(t, 1);
-    t->journal->unsynced |= 1;
+    t->journal->unsynced |= IDEMI_UNSYNCED;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3214,8 +3217,8 @@ IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 }
 
 /* Raises the time up to which outcomes may have been evicted. */
-static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
-                                 uint32_t by)
+static void idemi_sender_raise_time(const idem_table *t,
+                                    uint32_t *evicted_until, uint32_t by)
 {
     if (t->clock - by < t->clock - *evicted_until)
         *evicted_until = by;
@@ -3271,7 +3274,7 @@ static uint64_t idemi_sender_name(const idem_table *t,
 }
 
 /* Removes the floor of an entry. */
-static void idemi_sender_clear(const idem_table *t, idem_sender *a)
+static void idemi_sender_drop_floor(const idem_table *t, idem_sender *a)
 {
     if (IDEMI_IS_OPENING(t))
         a->until.gone = 0;
@@ -3287,11 +3290,11 @@ static void idemi_sender_clear(const idem_table *t, idem_sender *a)
 static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
-    idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
+    idemi_sender_raise_time(t, &t->evicted_until, a->until.evicted);
     idemi_basics_split(a->name, name);
     a->until.evicted = t->evicted_until;
     a->last_use = 0;
-    idemi_sender_clear(t, a);
+    idemi_sender_drop_floor(t, a);
 }
 
 /* The entry of the sender with a name; if it has none, one that nobody needs
@@ -3360,7 +3363,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
     uint32_t *needs, *need;
 
     if (number >> 32 > a->floor[1]) {
-        idemi_order_expect_at(t, t->clock);
+        idemi_order_lower_soonest(t, t->clock);
         if (IDEMI_IS_OPENING(t))
             a->until.gone = 0;
     }
@@ -3412,11 +3415,12 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
         idemi_sender_raise(t, a, slot, event);
 }
 
-/* The same, and finds the entry; a key whose sender has none is marked.  While
-   a journal is read only numbers are counted: keys, which have no floor, get
-   their entries last (idemi_opening_finish).  Later only idemi_command_enter
-   takes one: a number that leaves could take that of the command under way. */
-static void idemi_sender_event(idem_table *t, unsigned slot, int event)
+/* Finds the entry of a slot's sender and updates it; marks the key if there is
+   none.  While a journal is read only numbers are counted: keys, which have no
+   floor, get their entries last (idemi_opening_finish).  Later only
+   idemi_command_enter gives out entries: this could give away the one that the
+   command under way has found. */
+static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *a = NULL;
@@ -3431,7 +3435,7 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
                 : idemi_sender_known(t, name);
     }
     if (event == IDEMI_KEY_EVICTED)
-        idemi_sender_evicted(
+        idemi_sender_raise_time(
             t, a ? &a->until.evicted : &t->evicted_until, s->time);
     if (a)
         idemi_sender_update(t, a, slot, event);
@@ -3475,7 +3479,7 @@ typedef struct idemi_query {
 } idemi_query;
 
 /* Marks an undelivered outcome as delivered; also when its key is removed. */
-IDEMI_INTO void idemi_keys_delivered(idem_table *t, idem_slot *s)
+IDEMI_INTO void idemi_keys_mark_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
         return;
@@ -3492,7 +3496,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_index_remove(t, slot);
     if (s->state & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
-    idemi_keys_delivered(t, s);
+    idemi_keys_mark_delivered(t, s);
     s->state = 0;
     if (IDEMI_JOURNAL(t))
         idemi_storage_needs(t)[slot] = IDEMI_NOWHERE;
@@ -3503,7 +3507,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 /* The same, and updates its sender's entry. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 {
-    idemi_sender_event(t, slot, event);
+    idemi_sender_update_of(t, slot, event);
     idemi_keys_remove(t, slot);
 }
 
@@ -3538,8 +3542,8 @@ static void idemi_keys_enter(idem_table *t, unsigned slot)
 }
 
 /* Lengthens a lease to lease_ms from now (0: the default).  Keeps C1. */
-IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
-                                 uint32_t lease_ms)
+IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
+                                          uint32_t lease_ms)
 {
     lease_ms =
         idemi_default(lease_ms, IDEMI_CONFIG(t)->lease_ms, IDEMI_LEASE_MS);
@@ -3561,7 +3565,7 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
                          (s->state & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t, slot, older);
-    idemi_order_expect(t, s);
+    idemi_order_note_expiry(t, s);
 }
 
 /* Moves a past time that is longer ago than any retention to that: it must stay
@@ -3592,7 +3596,7 @@ static void idemi_keys_sweep(idem_table *t)
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (i = 0; i < IDEMI_CAPACITY(t); i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
-            idemi_order_expect(t, idemi_slot_at(t, i));
+            idemi_order_note_expiry(t, idemi_slot_at(t, i));
     t->evicted_until = idemi_keys_cap_age(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
         idem_sender *a = idemi_sender_at(t, i);
@@ -3615,8 +3619,8 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 }
 
 /* True if a slot has a key of the sender with a name. */
-IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
-                                unsigned slot)
+IDEMI_INTO int idemi_keys_has_sender(const idem_table *t, uint64_t name,
+                                     unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -3633,12 +3637,12 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
         if ((all || !idemi_slot_at(t, slot)->key_len) &&
-            idemi_keys_is_of(t, name, slot))
+            idemi_keys_has_sender(t, name, slot))
             idemi_keys_remove(t, slot);
     if (!a)
         return;
     a->keys = 0;
-    idemi_sender_clear(t, a);
+    idemi_sender_drop_floor(t, a);
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
@@ -3831,7 +3835,7 @@ static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
         p->bad = 1;
         return;
     }
-    idemi_basics_words(p->at, words, count, p->writing);
+    idemi_basics_code_words(p->at, words, count, p->writing);
     p->at += 4 * count;
 }
 
@@ -3945,7 +3949,7 @@ static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
                (uint32_t)m->prog_size << 16;
     words[2] = m->sector_size | (uint32_t)m->erased << 24;
     words[3] = m->sector_count;
-    idemi_basics_words(p, words, IDEMI_HEADER_SAME / 4, 1);
+    idemi_basics_code_words(p, words, IDEMI_HEADER_SAME / 4, 1);
 }
 
 /* The layout: a hash of them and of the secret's half that is not the key of
@@ -4022,8 +4026,8 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
 
 /* Zeroes the sum of bytes, and flips a bit if that makes their check right;
    returns whether they are a header of the journal with that layout. */
-static int idemi_reading_is_header(const idem_config *config, uint32_t layout,
-                                   unsigned char *p)
+static int idemi_reading_mend_header(const idem_config *config, uint32_t layout,
+                                     unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
     unsigned i;
@@ -4052,10 +4056,10 @@ static const idemi_header *idemi_reading_header(idem_table *t,
 
     idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
-    if (!idemi_reading_is_header(t->config, t->journal->layout, t->buffer))
+    if (!idemi_reading_mend_header(t->config, t->journal->layout, t->buffer))
         return NULL;
-    idemi_basics_words(t->buffer + IDEMI_HEADER_SAME, &h->sequence,
-                       sizeof *h / 4, 0);
+    idemi_basics_code_words(t->buffer + IDEMI_HEADER_SAME, &h->sequence,
+                            sizeof *h / 4, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
@@ -4199,14 +4203,15 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* True if a sector has a record that is not relocated, from an offset on: one
-   that describes a slot or, with `any`, any, even the commit record.  The
-   relocated ones up to `relocated_end` stand before it; if one is missing, it
-   must begin after the first granule there.  Needs its header's defaults. */
+/* Searches a sector, from an offset on, for a record that is not relocated: one
+   that describes a slot or, with `any`, any, even the commit record.  If a
+   relocated record before `relocated_end` is missing, the granule there, that
+   of the commit record, does not count.  Needs the defaults of the sector's
+   header.  Returns whether there is one. */
 IDEMI_APART
-static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
-                                    uint32_t at, uint32_t relocated_end,
-                                    int any)
+static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, uint32_t relocated_end,
+                                     int any)
 {
     idem_journal *j = t->journal;
     uint32_t len;
@@ -4258,15 +4263,18 @@ static uint32_t idemi_reading_headers(idem_table *t)
     return newest;
 }
 
-/* True if the newest header is not the one that it was.  A torn one may come
-   and go: so a reading that agrees with the first one ends the doubt. */
-static int idemi_reading_newest_changed(idem_table *t)
+#define IDEMI_REREADINGS 30u
+
+/* Reads all headers again; returns whether the newest one is not what it was.
+   A torn one may come and go: it is read again until it is as it was, but
+   IDEMI_REREADINGS times at most. */
+static int idemi_reading_newest_again(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
-    for (times = 0; is != was && times < 30; times++)
+    for (times = 0; is != was && times < IDEMI_REREADINGS; times++)
         if ((idemi_reading_header(t, newer) != NULL) != (newer != was))
             is = was;
     return is != was;
@@ -4282,8 +4290,8 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
         if (!h)
             continue;
         t->journal->defaults = h->defaults;
-        if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                     h->relocated_end, 1))
+        if (idemi_reading_find_record(t, sequence, IDEMI_AFTER_COMMIT,
+                                      h->relocated_end, 1))
             return 1;
     }
     return 0;
@@ -4308,8 +4316,8 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         tail = h->tail;
         named = h->previous;
         j->defaults = h->defaults;
-        if (idemi_reading_has_record(t, sequence, records, h->relocated_end,
-                                     1)) {
+        if (idemi_reading_find_record(t, sequence, records, h->relocated_end,
+                                      1)) {
             // It was begun in vain, and its erase was interrupted: it read as
             // erased to the boot that used the sectors before it (D10).
             if (idemi_reading_skipped_a_head(t, named, sequence)) {
@@ -4331,9 +4339,9 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
 
    The rules of >>recovery are kept here:
 
-   R2  idemi_journal_try makes the commit record the last step.
+   R2  idemi_journal_try_sector makes the commit record the last step.
    R3  idemi_journal_first_rotation and _ready rotate first in each boot.
-   R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
+   R4  idemi_journal_plan_next keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
@@ -4351,7 +4359,7 @@ static idemi_item idemi_journal_highest(const idem_table *t)
 #define IDEMI_FIRST_SECTORS 3u
 
 /* Dead sectors after the newest one that was begun. */
-static uint32_t idemi_journal_dead(const idem_table *t)
+static uint32_t idemi_journal_count_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
     uint32_t positions = j->head ? IDEMI_SECTOR_COUNT(j) : IDEMI_FIRST_SECTORS;
@@ -4446,7 +4454,7 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
         needs[item] = needed ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
-        j->unsynced |= 2;
+        j->unsynced |= IDEMI_UNSYNCED_STATE;
     }
     return IDEM_OK;
 }
@@ -4465,7 +4473,7 @@ static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
 }
 
 /* The newest sector takes no more records: it has no room. */
-static void idemi_journal_close(idem_journal *j)
+static void idemi_journal_close_head(idem_journal *j)
 {
     j->at = IDEMI_SECTOR_SIZE(j);
 }
@@ -4479,40 +4487,38 @@ static void idemi_journal_close(idem_journal *j)
 
 /* Plans a rotation that makes `head` the newest sector.  Sets next_tail: the
    oldest sector that is needed then.  Returns how many items, the oldest first,
-   must be relocated into it to keep R5: the largest items - fit of all sectors
-   q, or 0.
-     items   those that need q or an older sector
-     fit     head room x heads that can be begun later, before q is erased:
-             q + sector_count - 1, less the dead ones that are kept, less `head`
+   must be relocated into it to keep R5: for each sector q, of the items that
+   need q or an older one, those that do not `fit` into the heads that can be
+   begun after `head` and before q is erased; of all these numbers the largest.
    Sectors are counted in groups, a group as its oldest one. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
     uint32_t size = IDEMI_SECTOR_COUNT(j) / (IDEMI_GROUPS - 1) + 1;
-    uint32_t first = j->tail - j->tail % size, items = 0, rest = 0;
+    uint32_t first = j->tail - j->tail % size, items = 0, must = 0;
     // Heads that can be begun before the first group is erased
     uint32_t heads = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
-    idem_number live[IDEMI_GROUPS];
+    idem_number need[IDEMI_GROUPS];     // the items of each group
     idemi_item item = idemi_journal_highest(t) + 1;
     unsigned i;
 
     j->next_tail = head;
-    IDEM_MEMSET(live, 0, sizeof live);
+    IDEM_MEMSET(need, 0, sizeof need);
     while (item-- > 0)
         if (needs[item] < head) {
             if (needs[item] < j->next_tail)
                 j->next_tail = needs[item];
-            live[(needs[item] - first) / size]++;
+            need[(needs[item] - first) / size]++;
         }
     for (i = 0; i < IDEMI_GROUPS; i++, heads += size) {
         // `heads` is below zero after more skipped sectors than are dead.
         uint32_t fit = (int32_t)heads < 0 ? 0 : heads * IDEMI_HEAD_ROOM(j);
-        items += live[i];
-        if (items > fit + rest)
-            rest = items - fit;
+        items += need[i];
+        if (items > fit + must)
+            must = items - fit;
     }
-    return rest;
+    return must;
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first:
@@ -4576,8 +4582,8 @@ static int idemi_journal_write_header(idem_table *t)
     if (result < 0)
         return result;
     idemi_header_put_same(m, p);
-    idemi_basics_words(p + IDEMI_HEADER_SAME, &j->sequence,
-                       sizeof(idemi_header) / 4, 1);
+    idemi_basics_code_words(p + IDEMI_HEADER_SAME, &j->sequence,
+                            sizeof(idemi_header) / 4, 1);
     p[IDEMI_FIRST_AT] = !j->rotated;
     p[IDEMI_BATCHED_AT] = IDEMI_CONFIG(t)->durability == IDEM_BATCH;
     // Longer ago it could leave the window before the next boot sweeps.
@@ -4593,7 +4599,7 @@ static int idemi_journal_write_header(idem_table *t)
 
 /* Tries to make the next sector the new head, in the steps of a rotation
    (>>recovery): erase, relocate, write the header, commit. */
-static int idemi_journal_try(idem_table *t)
+static int idemi_journal_try_sector(idem_table *t)
 {
     idem_journal *j = t->journal;
     int result = idemi_storage_erase(t, 1);                 // 1 erase
@@ -4619,10 +4625,9 @@ static int idemi_journal_try(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* After a failed rotation.  An item that was relocated in vain still needs its
-   old sector, which is not known any more: the tail is safe to assume.  Of the
-   newest record's item the sector is known. */
-static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
+/* Makes the items that a failed rotation relocated need the tail: their old
+   sectors are not known any more.  That of the newest record's item is. */
+static void idemi_journal_undo_needs(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
@@ -4637,7 +4642,7 @@ static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
 
 /* Erases uncommitted sectors after the head, the newest first: so none can be
    taken for the head later, and their sequences can be used again. */
-static void idemi_journal_clear(idem_table *t)
+static void idemi_journal_erase_begun(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
@@ -4653,15 +4658,15 @@ static void idemi_journal_clear(idem_table *t)
     }
 }
 
-/* True if a head in the next sector leaves room to begin another one later.
-   Right after a head it does, by R5; after skipped sectors if all live items
-   fit into the heads that can be begun from there on: two more than the plan
-   counts, as none must stay dead for R4.  Sets next_tail. */
-static int idemi_journal_may_begin(idem_table *t)
+/* Sets next_tail for a head in the next sector; returns whether that leaves
+   room to begin another one later.  Right after a head it does, by R5; after
+   skipped sectors if all live items fit into the heads that can be begun from
+   there on: two more than the plan counts, as none must stay dead for R4. */
+static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return idemi_journal_dead(t) &&
+    return idemi_journal_count_dead(t) &&
            (!j->head || j->sequence == j->head ||
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
@@ -4680,7 +4685,7 @@ static int idemi_journal_rotate(idem_table *t)
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
-    if (!j->sequence && idemi_reading_newest_changed(t))
+    if (!j->sequence && idemi_reading_newest_again(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_storage_needs(t)[j->last_item];
@@ -4688,17 +4693,17 @@ static int idemi_journal_rotate(idem_table *t)
     // Uncommitted sectors of an earlier boot.  After a loss they may hold the
     // lost records (D6), after a failure that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
-        idemi_journal_clear(t);
+        idemi_journal_erase_begun(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
-        if (!idemi_journal_may_begin(t))
-            idemi_journal_clear(t);
-        if (!idemi_journal_may_begin(t))
+        if (!idemi_journal_plan_next(t))
+            idemi_journal_erase_begun(t);
+        if (!idemi_journal_plan_next(t))
             return IDEM_E_SPACE;
-        result = idemi_journal_try(t);
+        result = idemi_journal_try_sector(t);
         if (result < 0) {
             j->last_time = last_time;
-            idemi_journal_close(j);
-            idemi_journal_undo(t, last_needs);
+            idemi_journal_close_head(j);
+            idemi_journal_undo_needs(t, last_needs);
             t->stats.skipped++;
         }
     }
@@ -4706,8 +4711,8 @@ static int idemi_journal_rotate(idem_table *t)
         return result;
     // Blank storage has this header now, and no newer one.  If not, it is not
     // ready: acknowledge nothing, for older headers could hide it later.
-    if (!j->head && idemi_reading_newest_changed(t)) {
-        idemi_journal_close(j);
+    if (!j->head && idemi_reading_newest_again(t)) {
+        idemi_journal_close_head(j);
         return IDEM_E_STORAGE;
     }
     j->rotated = 1;
@@ -4724,7 +4729,7 @@ static int idemi_journal_rotate(idem_table *t)
    too if no record was written for IDEM_RETENTION_MAX: a header has the time,
    and the clock must not stop during a lease (idemi_keys_advance). */
 IDEMI_SLOW
-static int idemi_journal_ready(idem_table *t, int anew)
+static int idemi_journal_make_ready(idem_table *t, int anew)
 {
     const idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j);
@@ -4746,12 +4751,12 @@ static int idemi_journal_ready(idem_table *t, int anew)
 
 /* Ends writing a record: after a failure nothing is appended to the head (R3);
    otherwise the head ends after it, and it is durable, unless in batch mode. */
-static int idemi_journal_settle(idem_table *t, int result)
+static int idemi_journal_end_append(idem_table *t, int result)
 {
     idem_journal *j = t->journal;
 
     if (result < 0) {
-        idemi_journal_close(j);
+        idemi_journal_close_head(j);
         return result;
     }
     j->end = j->at;
@@ -4763,13 +4768,13 @@ static int idemi_journal_settle(idem_table *t, int result)
 static int idemi_journal_append(idem_table *t, idemi_item item, unsigned flags,
                                 const void *more)
 {
-    return idemi_journal_settle(t, idemi_journal_put(t, item, flags, more));
+    return idemi_journal_end_append(t, idemi_journal_put(t, item, flags, more));
 }
 
 /* Makes the head ready, and appends a record without an outcome. */
 static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 {
-    int result = idemi_journal_ready(t, 0);
+    int result = idemi_journal_make_ready(t, 0);
 
     return result == IDEM_OK ? idemi_journal_append(t, item, flags, NULL)
                              : result;
@@ -4796,15 +4801,15 @@ static uint32_t idemi_journal_sequence_end(const idem_journal *j)
 static int idemi_journal_admit(idem_table *t)
 {
     const idem_journal *j = t->journal;
-    int result = idemi_journal_ready(t, 0);
+    int result = idemi_journal_make_ready(t, 0);
 
     if (result < 0)
         return result;
     // Too few dead sectors, after skipped ones: a rotation makes others dead.
-    if (idemi_journal_dead(t) < IDEMI_KEPT_DEAD)
-        result = idemi_journal_ready(t, 1);
+    if (idemi_journal_count_dead(t) < IDEMI_KEPT_DEAD)
+        result = idemi_journal_make_ready(t, 1);
     if (result == IDEM_OK &&
-        (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
+        (idemi_journal_count_dead(t) < IDEMI_KEPT_DEAD ||
          j->sequence >= idemi_journal_sequence_end(j)))
         result = IDEM_E_SPACE;
     return result;
@@ -4814,14 +4819,16 @@ static int idemi_journal_admit(idem_table *t)
    written, or if there is state: they must be in one record.  An earlier state
    is made durable first: this one was made of it, and a torn batch could keep
    the later one alone. */
-static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned flags,
-                                 const idem_outcome *out)
+static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
+                                        unsigned flags,
+                                        const idem_outcome *out)
 {
     if (IDEMI_CONFIG(t)->volatile_claims)
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-        if (t->journal->unsynced & 2 && idemi_storage_sync(t) < 0)
+        if (t->journal->unsynced & IDEMI_UNSYNCED_STATE &&
+            idemi_storage_sync(t) < 0)
             return IDEM_E_STORAGE;
     }
     return idemi_journal_append(t, slot, flags, out);
@@ -4832,8 +4839,9 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned flags,
    there than this one did (S10). */
 IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
 {
-    return IDEMI_JOURNAL(t) && !t->journal->rotated ? idemi_journal_ready(t, 1)
-                                                   : IDEM_OK;
+    return IDEMI_JOURNAL(t) && !t->journal->rotated
+               ? idemi_journal_make_ready(t, 1)
+               : IDEM_OK;
 }
 
 /* If rotation fails: true if a slot may be trusted, as the newest record, whose
@@ -4854,13 +4862,13 @@ static int idemi_journal_maintain(idem_table *t)
     if (j->broken || !j->rotated || j->prepared)
         return IDEM_OK;
     j->prepared = 1;            // unless there may be another step
-    if (j->erase != IDEMI_ERASED && idemi_journal_dead(t))
+    if (j->erase != IDEMI_ERASED && idemi_journal_count_dead(t))
         result = idemi_storage_erase(t, 0);
     else {
         result = idemi_journal_relocate(t, 0);
         if (result == IDEM_OK)
             return result;
-        result = idemi_journal_settle(t, result);
+        result = idemi_journal_end_append(t, result);
     }
     if (result < 0)
         return result;
@@ -4876,7 +4884,7 @@ static int idemi_journal_maintain(idem_table *t)
    ------------------------------------------------------------------------ */
 
 IDEMI_APART
-static void idemi_opening_lost(idem_table *t, uint32_t sequence)
+static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
     t->journal->damaged = sequence;
@@ -4886,7 +4894,7 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
    in the past or impossibly far ahead.  With `hold` no key ages: lost records
    may have recorded that time.  Sets last_time first: the clock would stop when
    that is long ago (idemi_keys_advance). */
-static void idemi_opening_time(idem_table *t, uint32_t ms, int hold)
+static void idemi_opening_follow_time(idem_table *t, uint32_t ms, int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
@@ -4905,7 +4913,8 @@ static void idemi_opening_time(idem_table *t, uint32_t ms, int hold)
 /* Applies a record with a key: a claim, which stays without end until a restart
    interrupts it, so that one that was still held is never dropped.  Another key
    in the slot had expired, or was evicted. */
-static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
+static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
+                                    uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
@@ -4938,15 +4947,15 @@ static void idemi_opening_key(idem_table *t, idemi_record *r, uint32_t sequence)
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = needs;
-    idemi_sender_event(t, slot, event);
+    idemi_sender_update_of(t, slot, event);
 }
 
 /* Applies a record of a sender entry.  It changes nothing if there is no entry
    for its floor, or if that is higher now without a mark (R1d): keys may have
    expired since.  Without a floor the sender was forgotten.  Returns the item
    number of the entry, or IDEMI_NONE. */
-static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
-                                       uint32_t sequence)
+static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
+                                             uint32_t sequence)
 {
     uint64_t name = idemi_basics_join(r->of.sender->name);
     uint64_t floor = idemi_basics_join(r->of.sender->floor);
@@ -4976,7 +4985,7 @@ static idemi_item idemi_opening_sender(idem_table *t, idemi_record *r,
 /* The newest outcome that is at least `age` old, or `capacity`: one of that age
    is inserted after it.  The search starts at the outcome in the record before:
    relocated ones in a row were mostly completed at about the same time. */
-static unsigned idemi_opening_older(const idem_table *t, uint32_t age)
+static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
 {
     unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
 
@@ -5000,7 +5009,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     idem_slot *s;
 
     if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
-        of = idemi_opening_sender(t, r, sequence);
+        of = idemi_opening_apply_sender(t, r, sequence);
     if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
         of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
@@ -5011,7 +5020,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         return of;
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
-        idemi_opening_key(t, r, sequence);
+        idemi_opening_apply_key(t, r, sequence);
     if (!s->state)
         return of;
     if (r->flags & IDEMI_FINISHED) {
@@ -5020,18 +5029,18 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age,
-                          idemi_opening_older(t, r->age));
+                          idemi_opening_find_older(t, r->age));
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_leave(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
-        idemi_keys_delivered(t, s);
+        idemi_keys_mark_delivered(t, s);
     return slot;
 }
 
 /* Before a claim whose sender took over the entry of another (R1e): the numbers
    of that one were gone by then, and its floor goes. */
-static void idemi_opening_replace(idem_table *t, const idemi_record *r)
+static void idemi_opening_apply_takeover(idem_table *t, const idemi_record *r)
 {
     idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
 
@@ -5086,7 +5095,7 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
         at = idemi_reading_skip(t, at, end);
     if (at >= end)
         return 0;
-    idemi_opening_time(t, r->time, 0);
+    idemi_opening_follow_time(t, r->time, 0);
     return (r->flags & IDEMI_SYNCED) != 0;
 }
 
@@ -5135,14 +5144,14 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         }
         gap |= at > j->at;                                      // 2
         if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
-            idemi_opening_lost(t, sequence);
+            idemi_opening_count_loss(t, sequence);
             gap = 0;
         }
-        idemi_opening_time(t, r->time, 0);                      // 3
+        idemi_opening_follow_time(t, r->time, 0);                      // 3
         if (!r->fits && !r->orphan)
-            idemi_opening_lost(t, sequence);
+            idemi_opening_count_loss(t, sequence);
         if (r->fits) {
-            idemi_opening_replace(t, r);
+            idemi_opening_apply_takeover(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
         // An outcome whose claim is lost, or itself damaged; the last one of
@@ -5161,7 +5170,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     }
     lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);
     if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
-        idemi_opening_lost(t, sequence);
+        idemi_opening_count_loss(t, sequence);
     return gap;
 }
 
@@ -5218,18 +5227,18 @@ static void idemi_opening_sectors(idem_table *t)
             continue;
         hold = j->damaged == named || gap;
         if (scan.h.previous != named && sequence != j->tail)
-            idemi_opening_lost(t, sequence - 1);
+            idemi_opening_count_loss(t, sequence - 1);
         named = sequence;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
-        idemi_opening_time(t, scan.h.time - t->clock, hold);
+        idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
         if (scan.h.previous_end & IDEMI_FIRST)      // of a boot
             for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
                 idemi_keys_interrupt(t, idemi_slot_at(t, slot));
         gap = idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
-        idemi_opening_lost(t, j->head);
+        idemi_opening_count_loss(t, j->head);
 }
 
 /* True if a header of another journal begins at an offset of a sector: one that
@@ -5244,15 +5253,15 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
                        IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
            (at > 0 ||
-            !idemi_reading_is_header(t->config, j->layout, t->buffer) ||
+            !idemi_reading_mend_header(t->config, j->layout, t->buffer) ||
             idemi_basics_load32(t->buffer + IDEMI_HEADER_SAME) %
                     IDEMI_SECTOR_COUNT(j) != sector);
 }
 
-/* IDEM_OK if storage without a header is blank: the sectors in which the first
-   heads are begun may have any bytes but a header of another journal.
-   IDEM_E_STORAGE if it was not ready. */
-static int idemi_opening_blank(idem_table *t)
+/* Reads a whole storage that has no header.  Returns IDEM_OK if it is blank:
+   the sectors in which the first heads are begun may have any bytes but a
+   header of another journal; IDEM_E_STORAGE if it was not ready. */
+static int idemi_opening_check_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sector, at;
@@ -5270,7 +5279,7 @@ static int idemi_opening_blank(idem_table *t)
                            : IDEM_E_FORMAT;
         }
     }
-    return idemi_reading_newest_changed(t) ? IDEM_E_STORAGE : IDEM_OK;
+    return idemi_reading_newest_again(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
 /* Searches for records whose header is damaged, in the sectors that a rotation
@@ -5278,15 +5287,15 @@ static int idemi_opening_blank(idem_table *t)
    erased before a header has recorded the loss.  If there is no head, and a
    header is there a moment later, the storage was not ready. */
 IDEMI_APART
-static void idemi_opening_headless(idem_table *t)
+static void idemi_opening_find_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence;
 
     for (sequence = j->head + 1; sequence <= j->head + IDEMI_TRIES; sequence++)
         if (!idemi_reading_header(t, sequence) &&
-            idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
-                                     IDEMI_RECORDS_AT(j), 0) &&
+            idemi_reading_find_record(t, sequence, IDEMI_RECORDS_AT(j),
+                                      IDEMI_RECORDS_AT(j), 0) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
             if (j->sequence < sequence)
@@ -5308,20 +5317,20 @@ static int idemi_opening_journal(idem_table *t)
         idemi_opening_sectors(t);
     // It was not ready: the newest header is another one now, or a newer sector
     // counts, by 2, as a commit record alone may be torn and unstable.
-    if (idemi_reading_newest_changed(t) ||
+    if (idemi_reading_newest_again(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
-    idemi_opening_headless(t);
+    idemi_opening_find_headless(t);
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
     j->last_time = t->clock;
-    idemi_journal_close(j);
+    idemi_journal_close_head(j);
     // Damaged, a sector after the head may have granted tokens, too.
     t->token = idemi_record_token(t, j->sequence + 1, 0);
-    return j->sequence ? IDEM_OK : idemi_opening_blank(t);
+    return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
 }
 
 /* Erases the storage, the newest sector last: a power cut leaves a head that
@@ -5455,7 +5464,7 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
         if (idemi_keys_has_expired(t, s))
             idemi_keys_remove(t, slot);
         else
-            idemi_sender_event(t, slot, IDEMI_KEY_ADDED);
+            idemi_sender_update_of(t, slot, IDEMI_KEY_ADDED);
         return;
     }
     a = idemi_sender_of(t, s);
@@ -5507,8 +5516,9 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 /* A begin that finds the table full records the time after this silence. */
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
-/* True if no slot has the key; one in which it has expired is freed. */
-static int idemi_command_is_absent(idem_table *t, unsigned slot)
+/* Frees the slot if its key has expired; returns whether no slot has the key
+   then. */
+static int idemi_command_expire(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
@@ -5592,10 +5602,11 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
         idemi_keys_sweep(t);
 }
 
-/* The oldest outcome of a sender that may be evicted; or `capacity`.  Starts
-   where the last search for the same sender ended. */
-static unsigned idemi_command_evictable_of(idem_table *t, const idem_sender *a,
-                                           const idemi_id *id)
+/* Searches for the oldest outcome of a sender that may be evicted, from where
+   the last search for it ended, and notes how far it came; or `capacity`. */
+static unsigned idemi_command_find_evictable(idem_table *t,
+                                             const idem_sender *a,
+                                             const idemi_id *id)
 {
     idemi_item of = idemi_sender_item(t, a);
     unsigned slot;
@@ -5608,8 +5619,8 @@ static unsigned idemi_command_evictable_of(idem_table *t, const idem_sender *a,
     return slot;
 }
 
-/* A slot for the request's key: a free one, or one whose outcome may be
-   evicted.  Or `capacity`; then sets retry_after_ms, if that is known. */
+/* Searches for a slot for the request's key: a free one, or one whose outcome
+   may be evicted.  Or `capacity`; then sets retry_after_ms, if it is known. */
 static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 {
     const idem_sender *a = q->sender;
@@ -5619,7 +5630,7 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota ? idemi_command_evictable_of(t, a, &q->id)
+        slot = over_quota ? idemi_command_find_evictable(t, a, &q->id)
                           : idemi_order_evictable(t, slot, NULL);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
@@ -5644,15 +5655,15 @@ IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
     return result;
 }
 
-/* IDEM_OK if a sender has keys, IDEM_BUSY if one of them has a live lease,
-   IDEM_E_NOT_FOUND if it has none. */
+/* Searches for the keys of a sender: IDEM_OK if it has some, IDEM_BUSY if one
+   of them has a live lease, IDEM_E_NOT_FOUND if it has none. */
 static int idemi_command_ask_keys(idem_table *t, uint64_t name)
 {
     int result = IDEM_E_NOT_FOUND;
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
-        if (!idemi_keys_is_of(t, name, slot))
+        if (!idemi_keys_has_sender(t, name, slot))
             continue;
         result = IDEM_OK;
         if (idemi_keys_is_live(t, idemi_slot_at(t, slot)))
@@ -5675,7 +5686,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     if (idemi_basics_join(a->floor) && result < 0)
         result = IDEM_OK;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_ready(t, 0);
+        result = idemi_journal_make_ready(t, 0);
     if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
         uint64_t floor = idemi_basics_join(a->floor);
         a->floor[0] = a->floor[1] = 0;
@@ -5786,20 +5797,21 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     }
     idemi_command_fill_claim(t, attempt, q, s);
     s->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
-    idemi_keys_lease(t, s, q->rq->lease_ms);
+    idemi_keys_lengthen_lease(t, s, q->rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1)
         idemi_command_enter(t, slot, q);
-    idemi_order_expect(t, s);
+    idemi_order_note_expiry(t, s);
     idemi_command_set_claim(t, slot, &q->reply->claim);
     idemi_command_set_claim(t, slot, q->claim);
     return IDEM_OK;
 }
 
-/* The answer for a known key, with its details in the reply: IDEM_RECOVER if a
-   claim is to be granted. */
-static int idemi_command_known(idem_table *t, unsigned slot, idemi_query *q)
+/* Sets the reply to the slot of a known key; returns the answer: IDEM_RECOVER
+   if a claim is to be granted. */
+static int idemi_command_answer_known(idem_table *t, unsigned slot,
+                                      idemi_query *q)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -5822,10 +5834,10 @@ static int idemi_command_known(idem_table *t, unsigned slot, idemi_query *q)
                : IDEM_RECOVER;
 }
 
-/* The answer for an unknown key.  Drops expired keys if room is needed, and
-   finds a slot for it; takes neither that nor an entry for its sender. */
-IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
-                                     idemi_query *q)
+/* Drops expired keys if room is needed, and finds a slot for an unknown key and
+   an entry for its sender, but takes neither; returns the answer. */
+IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
+                                            idemi_query *q)
 {
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
@@ -5912,11 +5924,11 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
 
     if (started < 0 && !idemi_journal_is_trusted(t, slot))
         return started;
-    if (idemi_command_is_absent(t, slot))
-        answer = idemi_command_unknown(t, &slot, q);
+    if (idemi_command_expire(t, slot))
+        answer = idemi_command_answer_unknown(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
-        answer = idemi_command_known(t, slot, q);
+        answer = idemi_command_answer_known(t, slot, q);
     }
     // Any key may have had lost records.
     if (idemi_command_grants(answer) && IDEMI_JOURNAL(t) &&
@@ -5962,7 +5974,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         out->state_len > IDEMI_CONFIG(t)->state_max)
         return IDEM_E_TOO_LARGE;
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_ready(t, 0);
+        result = idemi_journal_make_ready(t, 0);
     if (result < 0)
         return result;
     s->code = out->code;
@@ -5970,7 +5982,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
                       out->response_len);
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_outcome(t, slot, flags, out);
+        result = idemi_journal_append_outcome(t, slot, flags, out);
     if (result < 0) {
         s->response_len = reserved;
         return result;
@@ -6000,7 +6012,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         result =
             idemi_journal_record(t, (unsigned)claim->slot, IDEMI_DELIVERED);
     if (result == IDEM_OK)
-        idemi_keys_delivered(t, s);
+        idemi_keys_mark_delivered(t, s);
     return result;
 }
 
@@ -6142,19 +6154,19 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned at = idemi_index_home(t, s->hash);
-    unsigned past = 0, other;
+    unsigned offset = 0, other;
     idemi_id id;
 
     idemi_index_identify(t->config, s, idemi_slot_id(s), &id);
     if (s->hash != id.hash)
         return IDEMI_BROKEN_T2;
     while ((other = idemi_index_slot(t, at)) != slot) {
-        if (other == IDEMI_NONE || ++past == idemi_index_size(t))
+        if (other == IDEMI_NONE || ++offset == idemi_index_size(t))
             return IDEMI_BROKEN_T2;
         at = idemi_index_next(t, at);
     }
-    if (!idemi_index_is(t, at, slot, s->hash) ||
-        idemi_index_past(t, at, slot) != past)
+    if (!idemi_index_has_hash(t, at, slot, s->hash) ||
+        idemi_index_offset(t, at, slot) != offset)
         return IDEMI_BROKEN_T2;
     return 0;
 }
@@ -6348,12 +6360,12 @@ static int idemi_public_leave(idem_table *t, int result)
     return result;
 }
 
-static int idemi_public_bytes(const void *data, size_t len)
+static int idemi_public_valid_bytes(const void *data, size_t len)
 {
     return data || !len;
 }
 
-static int idemi_public_lease(uint32_t lease_ms)
+static int idemi_public_valid_lease(uint32_t lease_ms)
 {
     return lease_ms <= IDEM_LEASE_MAX || lease_ms == IDEM_LEASE_NONE;
 }
@@ -6365,8 +6377,8 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     size_t key_max, key_len;
 
     if (!idemi_public_is_open(t) || !rq ||
-        !idemi_public_bytes(rq->key, rq->key_len) ||
-        !idemi_public_bytes(rq->scope, rq->scope_len) ||
+        !idemi_public_valid_bytes(rq->key, rq->key_len) ||
+        !idemi_public_valid_bytes(rq->scope, rq->scope_len) ||
         (rq->sequence && rq->key_len))
         return IDEMI_REFUSED();
     // These are mistakes of the sender, not of the caller.
@@ -6402,8 +6414,8 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
 
     if (result != IDEM_OK)
         return result;
-    if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
-        !idemi_public_lease(rq->lease_ms) ||
+    if (!idemi_public_valid_bytes(rq->payload, rq->payload_len) ||
+        !idemi_public_valid_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
         return IDEMI_REFUSED();
     if (rq->response_size > IDEMI_CONFIG(t)->response_max)
@@ -6449,13 +6461,13 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
 #endif
 #define IDEMI_CONFIG_RULES(RULE)                                               \
     IDEMI_BUILT_IN_RULE(RULE)                                                  \
-    RULE(idemi_public_secret(given),                                           \
+    RULE(idemi_public_valid_secret(given),                                     \
          "secret: 16 random bytes, neither half zero")                         \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
     RULE(config->key_max - 1u < 255, "key_max: 1 to 255")                      \
     RULE(config->max_attempts <= 255, "max_attempts: at most 255")             \
-    RULE(idemi_public_lease(config->lease_ms),                                 \
+    RULE(idemi_public_valid_lease(config->lease_ms),                           \
          "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE")             \
     RULE(config->retention_ms <= IDEM_RETENTION_MAX,                           \
          "retention_ms: over IDEM_RETENTION_MAX")                              \
@@ -6471,13 +6483,13 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
     IDEMI_BUILD_RULES(RULE)
 #define IDEMI_RULE_HOLDS(condition, text) (condition) &&
 
-static int idemi_public_storage(const idem_storage *m)
+static int idemi_public_valid_storage(const idem_storage *m)
 {
     return IDEMI_STORAGE_RULES(IDEMI_RULE_HOLDS) 1;
 }
 
 /* True if neither half of the secret is zero.  FNV has none. */
-IDEMI_INTO int idemi_public_secret(const idem_config *config)
+IDEMI_INTO int idemi_public_valid_secret(const idem_config *config)
 {
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
@@ -6504,12 +6516,12 @@ static int idemi_public_is_built_in(const idem_config *config)
 }
 #endif
 
-static int idemi_public_config(const idem_config *given)
+static int idemi_public_valid_config(const idem_config *given)
 {
     const idem_config *config = IDEMI_GIVEN(given);
 
     return IDEMI_CONFIG_RULES(IDEMI_RULE_HOLDS)(
-        !IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
+        !IDEMI_STORAGE(config) || idemi_public_valid_storage(config->storage));
 }
 
 /* The part of idem_open and idem_format before the storage is read.  The table
@@ -6522,7 +6534,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     if (!table || build != IDEM_BUILD)
         return IDEMI_REFUSED();
     IDEM_MEMSET((void *)table, 0, sizeof *table);
-    if (!config || !idemi_public_config(config))
+    if (!config || !idemi_public_valid_config(config))
         return IDEMI_REFUSED();
     table->config = config;
     result = idemi_opening_memory(table, (unsigned char *)memory, size);
@@ -6626,11 +6638,11 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
 }
 
 /* True if the parts of an outcome that are there can be read. */
-static int idemi_public_outcome(const idem_outcome *outcome)
+static int idemi_public_valid_outcome(const idem_outcome *outcome)
 {
     return outcome &&
-           idemi_public_bytes(outcome->response, outcome->response_len) &&
-           idemi_public_bytes(outcome->state, outcome->state_len);
+           idemi_public_valid_bytes(outcome->response, outcome->response_len) &&
+           idemi_public_valid_bytes(outcome->state, outcome->state_len);
 }
 
 IDEMI_FLAT
@@ -6638,7 +6650,7 @@ IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(
-        table, claim && idemi_public_outcome(outcome), now_ms);
+        table, claim && idemi_public_valid_outcome(outcome), now_ms);
 
     if (result < 0)
         return result;
@@ -6663,14 +6675,14 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(
-        table, claim && idemi_public_lease(lease_ms), now_ms);
+        table, claim && idemi_public_valid_lease(lease_ms), now_ms);
     idem_slot *s;
 
     if (result < 0)
         return result;
     s = idemi_command_current(table, claim);
     if (s)
-        idemi_keys_lease(table, s, lease_ms);
+        idemi_keys_lengthen_lease(table, s, lease_ms);
     return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_FENCED);
 }
 
@@ -6693,7 +6705,7 @@ static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
                                     const idem_request *rq,
                                     idem_outcome *outcome, uint32_t now_ms)
 {
-    int result = idemi_public_outcome(outcome)
+    int result = idemi_public_valid_outcome(outcome)
                      ? idem_complete(table, &reply->claim, outcome, now_ms)
                      : IDEM_E_TOO_LARGE;
 
@@ -6802,7 +6814,7 @@ static int idemi_public_sync_unlocked(idem_table *t)
     if (result < 0)
         return result;
     if (failed)
-        j->unsynced |= 1;
+        j->unsynced |= IDEMI_UNSYNCED;
     else if (j->sequence == sequence && j->at == at)
         j->unsynced = 0;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
@@ -6844,7 +6856,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
-    if (idemi_command_is_absent(table, *slot))
+    if (idemi_command_expire(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
 }
@@ -6865,12 +6877,12 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 }
 
 /* True if a request names no key, and so its sender. */
-static int idemi_public_is_sender(const idem_table *table,
-                                  const idem_request *request)
+static int idemi_public_names_sender(const idem_table *table,
+                                     const idem_request *request)
 {
     return idemi_public_is_open(table) && IDEMI_SENDERS(table) && request &&
            !request->key_len && !request->sequence &&
-           idemi_public_bytes(request->scope, request->scope_len);
+           idemi_public_valid_bytes(request->scope, request->scope_len);
 }
 
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
@@ -6879,7 +6891,7 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
     unsigned slot;
     int result;
 
-    if (idemi_public_is_sender(table, request)) {
+    if (idemi_public_names_sender(table, request)) {
         result = idemi_public_enter_at(table, 1, now_ms);
         return result < 0 ? result
                           : idemi_public_leave(
@@ -6948,7 +6960,7 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
                            const idem_claim *claim, size_t at)
 {
     int result = idemi_public_enter(
-        table, len && claim && idemi_public_bytes(dst, *len));
+        table, len && claim && idemi_public_valid_bytes(dst, *len));
 
     if (result < 0)
         return result;
@@ -6960,7 +6972,7 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
 {
     size_t size;
     int result =
-        idemi_public_enter(table, len && idemi_public_bytes(dst, *len));
+        idemi_public_enter(table, len && idemi_public_valid_bytes(dst, *len));
 
     if (result < 0)
         return result;
@@ -6982,10 +6994,10 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     until = table->clock - idemi_default_retention(table, 0);
-    idemi_sender_evicted(table, &until, table->evicted_until);
+    idemi_sender_raise_time(table, &until, table->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(table); i++)
-        idemi_sender_evicted(table, &until,
-                             idemi_sender_at(table, i)->until.evicted);
+        idemi_sender_raise_time(table, &until,
+                                idemi_sender_at(table, i)->until.evicted);
     *horizon_ms = table->clock - until;
     return idemi_public_leave(table, IDEM_OK);
 }
@@ -7110,7 +7122,7 @@ static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
     for (position = 0; position < m->sector_count; position++)
         if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
                 0 &&
-            idemi_reading_is_header(config, layout, p) &&
+            idemi_reading_mend_header(config, layout, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
                 position)
             return 1;
@@ -7136,7 +7148,7 @@ static const char *idemi_explain_other(const idem_config *config,
             !idemi_header_is_whole(p))
             continue;
         text = idemi_explain_header(config, p);
-        IDEMI_EXPLAIN(idemi_reading_is_header(config, layout, p),
+        IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
                       "geometry: the journal was written at another place")
         return text;
     }
@@ -7320,7 +7332,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len)
     unsigned char bytes[16];
     int i, byte, any = 0;
 
-    if (!key || !idemi_public_bytes(text, text_len))
+    if (!key || !idemi_public_valid_bytes(text, text_len))
         return IDEMI_REFUSED();
     if (text_len != 36)
         return IDEM_E_ARG;
@@ -7346,7 +7358,7 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
     unsigned word = 0, bits = 6, len = 0;
     size_t i;
 
-    if (!key || !idemi_public_bytes(text, text_len))
+    if (!key || !idemi_public_valid_bytes(text, text_len))
         return IDEMI_REFUSED();
     if (text_len != 26)
         return IDEM_E_ARG;
@@ -7373,7 +7385,7 @@ IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
 {
     int result;
 
-    if (!key || !key_len || !idemi_public_bytes(value, value_len))
+    if (!key || !key_len || !idemi_public_valid_bytes(value, value_len))
         return IDEMI_REFUSED();
     for (; value_len && value[0] == ' '; value_len--)
         value++;
@@ -7393,7 +7405,7 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
     size_t i, takes = text_len % 2 ? 0 : text_len / 2;
     int result;
 
-    if (!key || !key_len || !idemi_public_bytes(text, text_len))
+    if (!key || !key_len || !idemi_public_valid_bytes(text, text_len))
         return IDEMI_REFUSED();
     for (i = 0; i < takes; i++)
         if (idemi_arriving_byte(text + 2 * i) < 0)
@@ -7615,9 +7627,9 @@ static int idemi_file_ask(int fd, const char *path, idemi_file_facts *f)
     return 0;
 }
 
-/* Sets *is for the open file; ESTALE if the path does not name that (any
-   more). */
-static int idemi_file_named(const idem_file *file, idemi_file_facts *is)
+/* Sets *is to the facts of the open file; ESTALE if the path does not name it
+   (any more). */
+static int idemi_file_check_name(const idem_file *file, idemi_file_facts *is)
 {
     idemi_file_facts named;
 
@@ -7647,7 +7659,7 @@ static int idemi_file_sync_unlocked(void *ctx)
     if (!file->sync_error)
         file->sync_error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
     if (!file->sync_error)
-        file->sync_error = idemi_file_named(file, &is);
+        file->sync_error = idemi_file_check_name(file, &is);
     if (!file->sync_error && is.size != (off_t)idemi_file_size(file))
         file->sync_error = ESTALE;
     error = file->sync_error;
@@ -7756,7 +7768,7 @@ static int idemi_file_take(idem_file *file)
     if (file->error == EWOULDBLOCK)
         return IDEM_E_LOCK;
     if (!file->error)
-        file->error = idemi_file_named(file, &is);
+        file->error = idemi_file_check_name(file, &is);
     if (!file->error && !is.is_regular)
         return IDEM_E_FORMAT;
     if (!file->error && idemi_file_is_blank(file, is.size))
@@ -7841,7 +7853,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         return IDEMI_REFUSED();
     idemi_file_reset(file, sector_size, sector_count);
     end = (off_t)idemi_file_size(file);
-    if (!idemi_public_storage(&file->storage) || end < 0)
+    if (!idemi_public_valid_storage(&file->storage) || end < 0)
         return IDEMI_REFUSED();
     file->error = idemi_file_keep_path(file, path);
     if (file->error)

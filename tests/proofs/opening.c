@@ -42,7 +42,7 @@ static void read_on(const idem_table *t)
 }
 
 /* Whatever offset a header names as the first */
-static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
+static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
                                     int any_one)
 {
@@ -51,7 +51,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     return (int)below(2);
 }
 
-static int idemi_opening_blank(idem_table *t)
+static int idemi_opening_check_blank(idem_table *t)
 {
     read_on(t);
     return below(2) ? IDEM_OK : IDEM_E_FORMAT;

@@ -173,7 +173,7 @@ eva_calls() {
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
             idemi_public_query idemi_public_request idemi_public_lookup \
-            idemi_command_is_absent idemi_command_unknown idemi_command_slot_of)
+            idemi_command_expire idemi_command_answer_unknown idemi_command_slot_of)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
@@ -182,9 +182,9 @@ eva_records() {
     step=64
     [ "$1" != idem.h ] || step=$(long echo 7)
     eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
-        -eva-slevel-function idemi_opening_blank:40000 \
+        -eva-slevel-function idemi_opening_check_blank:40000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
-        -eva-slevel-merge-after-loop idemi_reading_has_record \
+        -eva-slevel-merge-after-loop idemi_reading_find_record \
         $(apart idemi_opening_memory idemi_public_prepare idemi_record_codec \
             idemi_reading_fits idemi_reading_parse idemi_reading_record)
 }
@@ -202,11 +202,11 @@ eva_bytes() {
 
 eva_opening() {
     paths=idemi_reading_headers:200,idemi_reading_record:100
-    paths=$paths,idemi_reading_find_head:50,idemi_basics_words:30
+    paths=$paths,idemi_reading_find_head:50,idemi_basics_code_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_opening_memory idemi_opening_finish idemi_reading_header \
         idemi_opening_next_header idemi_opening_next_sector \
-        idemi_opening_journal idemi_opening_sectors idemi_opening_time; do
+        idemi_opening_journal idemi_opening_sectors idemi_opening_follow_time; do
         paths=$paths,$f:10
     done
     turns=idemi_reading_find_head,idemi_opening_next_header,idemi_opening_sectors
@@ -240,7 +240,7 @@ part_eva() {
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_slot_of 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
-    alarmed replay idemi_opening_older 's/ >= \([^ ]* || !\)/ > \1/'
+    alarmed replay idemi_opening_find_older 's/ >= \([^ ]* || !\)/ > \1/'
     long alarmed replay idemi_opening_apply 's/if (!.*->slot || .*)/if (0)/'
     long alarmed opening idemi_opening_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }

@@ -60,7 +60,7 @@ int main(void)
                                  idemi_slot_at(&table, below(CAPACITY)));
             break;
         default:
-            idemi_opening_time(&table, any(), (int)below(2));
+            idemi_opening_follow_time(&table, any(), (int)below(2));
             break;
         }
     idemi_opening_finish(&table, any());
