@@ -5580,9 +5580,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    uint32_t quota = IDEMI_CONFIG(t)->quota;
-
-    return a && quota && a->keys >= quota;
+    return a && IDEMI_CONFIG(t)->quota && a->keys >= IDEMI_CONFIG(t)->quota;
 }
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
