@@ -373,7 +373,7 @@ TEST(idem_check_says_which)
         word->tag ^= 1;
         is(idem_check(t), 2);
         *word = right;
-        word->past ^= 1;
+        word->offset ^= 1;
         is(idem_check(t), 2);
         *word = right;
 #endif
