@@ -13,14 +13,14 @@
  * half done needs a line before it too, as in station/pump.h.)  The answer is
  * KEY and one of: "done" or "failed" with the outcome; "refused": the key was
  * used for another command; "retry": send the same again, as if there were no
- * answer (idem_retry).  An outcome is remembered for 24 hours: send nothing later
- * than 12 hours after the first time, which is idem_retry's deadline.  A
+ * answer (idem_retry).  An outcome is remembered for 24 hours: send nothing
+ * later than 12 hours after the first time, which is idem_retry's deadline.  A
  * datagram that is not a command gets no answer: two servers could answer each
  * other for ever.
  *
  * The scope is the sender's address, not its port, which a restart changes.  It
  * is as secure as the network: whoever can send from an address uses its keys
- * and its quota.  And a sender whose address changes (DHCP, NAT) is another one:
+ * and its quota.  A sender whose address changes (DHCP, NAT) is another one, and
  * what it repeats is executed again.  With DTLS take the identity that the
  * sender has proved. */
 #ifndef _GNU_SOURCE
@@ -45,8 +45,9 @@ typedef struct command {
 } command;
 
 static station the = { .j = { .config = {
-    .capacity = 20000, .senders = 20, .quota = 1000,    // in a day
+    .capacity = 20000, .senders = 20,
     .key_max = sizeof(struct in_addr) + KEY_SIZE, .response_max = STATION_TEXT,
+    .quota = 1000,                  // in a day
     .durability = IDEM_BATCH } } };
 
 // One burst

@@ -26,9 +26,9 @@ typedef struct command {
 } command;
 
 /* The sender's address.  Its port is part of the key, where that is a message
-   id, and the scope then ends in a colon.  So an address has two scopes at most,
-   and two quotas; with the port in the scope one host would take the place of
-   all senders. */
+   id, and the scope then ends in a colon.  So an address has two scopes, and
+   two quotas; with the port in the scope one host would take the place of all
+   senders. */
 static inline void command_read_scope(command *c,
                                       const coap_session_t *session)
 {

@@ -309,7 +309,7 @@ int main(int argc, char **argv)
         nanosleep(&pause, NULL);
     }
     listening = MHD_quiesce_daemon(d);
-    while (count(0) > 0)                // stopping would close their connections
+    while (count(0) > 0)                // a stop would close their connections
         nanosleep(&pause, NULL);
     MHD_stop_daemon(d);
     close(listening);

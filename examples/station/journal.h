@@ -23,12 +23,12 @@ typedef struct journal {
 
 /* The table's tick, for any thread.  It stands while this process is suspended:
    meanwhile copies of commands wait in its sockets, and no outcome may be
-   forgotten before they are read.  (>>time: a tick that is late does no harm.) */
+   forgotten before they are read.  A tick that is late does no harm (>>time). */
 static inline uint32_t journal_millis(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t last, tick;
-    uint64_t now, passed;
+    uint64_t now, passed, most = JOURNAL_STEP_MS;
     struct timespec t;
 
     pthread_mutex_lock(&mutex);
@@ -36,7 +36,7 @@ static inline uint32_t journal_millis(void)
     now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
     passed = now - last;
     last = now;
-    now = tick += passed < JOURNAL_STEP_MS ? passed : JOURNAL_STEP_MS;
+    now = tick += passed < most ? passed : most;
     pthread_mutex_unlock(&mutex);
     return (uint32_t)now;
 }

@@ -20,8 +20,9 @@ start_daemon() {
     port=$1 qos=$2
     shift 2
     : >"$name/total"            # the one before it said that it was ready
-    ${run_with:-} "$B/pumpd" --port "$port" --qos "$qos" --id "pumpd-$name" --ml-ms 5 \
-        --journal "$name/journal" --log "$name/log" "$@" \
+    ${run_with:-} "$B/pumpd" --port "$port" --qos "$qos" \
+        --id "pumpd-$name" --ml-ms 5 --journal "$name/journal" \
+        --log "$name/log" "$@" \
         >"$name/total" 2>>"$name-pumpd.log" &
     daemon=$!
 }

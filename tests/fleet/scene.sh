@@ -16,8 +16,8 @@ start_gateway() {
     number=$1
     shift
     ${run_with:-} "$B/fleet/gateway" --port "$broker_port" \
-        --id "gateway-$name-$number" --ml-ms 2 --lease-ms 3000 --secret "$work/secret" \
-        --log "$work/$name/log" "$@" \
+        --id "gateway-$name-$number" --ml-ms 2 --lease-ms 3000 \
+        --secret "$work/secret" --log "$work/$name/log" "$@" \
         >"$work/$name/ready-$number" 2>>"$work/$name-gateways.log" &
     eval "gateway_$number=$!"
     children="$children $!"
