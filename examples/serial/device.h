@@ -88,7 +88,9 @@
 typedef struct device_port {
     void     *ctx;
     void    (*put)(void *ctx, uint8_t byte);     /* to the line */
-    idem_now *millis;                            /* a tick, may wrap */
+    idem_now *millis;                            /* a tick, may wrap; to stand
+                                                    in sleep, if meanwhile
+                                                    bytes wait to be read */
     void    (*work)(void *ctx);                  /* NULL, or: what takes time
                                                     in a pour.  Power may go */
     uint32_t (*print)(void *ctx, const char *label, size_t len);

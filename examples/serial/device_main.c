@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define PATH_SIZE 512
+#define STEP_MS 10000u          /* longer than any time between two calls */
 
 static const char help[] =
     "device --line LINE --dir DIR [options]\n"
@@ -48,9 +49,16 @@ static void put(void *ctx, uint8_t byte)
     world.out[world.out_len++] = byte;
 }
 
+/* It stands while the process or its machine is suspended: meanwhile copies of
+   commands wait on the line, and no outcome may be forgotten before these are
+   read. */
 static uint32_t millis(void)
 {
-    return host_millis();
+    static uint32_t last, tick;
+    uint32_t now = host_millis(), passed = now - last;
+
+    last = now;
+    return tick += passed < STEP_MS ? passed : STEP_MS;
 }
 
 /* An answer that is waiting is on the line before the work begins. */

@@ -193,6 +193,12 @@ ahead up 1
 prints 0 "each command was executed once" env LD_PRELOAD="$work/up.so" \
     "$B/serial/demo" --count 20 --only 0
 
+# A device that sleeps: what waits on its line may be a copy.
+ahead night 'access("night", F_OK) == 0'
+mkdir sleeper
+prints 0 "answered as before" python3 "$tests/demo/suspended.py" \
+    "$B/serial/device" sleeper "$work/night.so" night
+
 # started COMMAND...: until it has looked for its broker, which is none, and
 # ends it; status 1 if it ended before.
 started() {
