@@ -601,14 +601,14 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
-/* A slot's number, or the part of a hash that the index keeps; a token. */
+/* A slot's number, a part of a hash or a count; a token. */
 #if IDEM_WIDE
 #define IDEM_CAPACITY_MAX  UINT32_C(16777215)
-typedef uint32_t idem_number;
+typedef uint32_t idem_short;
 typedef uint64_t idem_token;
 #else
 #define IDEM_CAPACITY_MAX  UINT32_C(32767)
-typedef uint16_t idem_number;
+typedef uint16_t idem_short;
 typedef uint32_t idem_token;
 #endif
 
@@ -822,7 +822,7 @@ typedef struct idem_slot {
 #if IDEM_WIDE
     uint16_t token_high;        /* bits 32 to 47 of the claim's */
 #endif
-    idem_number hash;           /* of scope and key, as the index knows it */
+    idem_short hash;            /* of scope and key, as the index knows it */
 } idem_slot;
 
 /* A sender's entry (>>senders) */
@@ -838,7 +838,7 @@ typedef struct idem_sender {
                                    of the floor's epoch up to it, which were
                                    read before, were gone (R1d) */
     } until;
-    idem_number keys;           /* its slots in use */
+    idem_short keys;            /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
     unsigned unsaved : 1;       /* to be written before a number is refused: the
                                    next boot may find the number again */
@@ -846,8 +846,8 @@ typedef struct idem_sender {
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
-    idem_number older;
-    idem_number newer;          /* of a free slot: the next free one */
+    idem_short older;
+    idem_short newer;           /* of a free slot: the next free one */
 } idem_link;
 
 /* A word of the index: numbers of slots, of tags, and the lowest distance that
@@ -864,7 +864,7 @@ typedef struct idem_word {
 #define IDEMI_WORDS 3u
 #else
 typedef struct idem_word {
-    idem_number slot;           /* plus one; 0: the word is empty */
+    idem_short slot;            /* plus one; 0: the word is empty */
 } idem_word;
 #define IDEMI_WORDS 2u
 #endif
@@ -958,11 +958,11 @@ typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
     uint16_t state_len;
-    idem_number free;           /* first free slot; capacity: none */
-    idem_number tidy;           /* slot at which idem_maintain continues */
-    idem_number scanned_of;     /* item of the sender that was at its quota last
+    idem_short free;            /* first free slot; capacity: none */
+    idem_short tidy;            /* slot at which idem_maintain continues */
+    idem_short scanned_of;      /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
-    idem_number scanned;        /* up to this outcome, none of that sender may
+    idem_short scanned;         /* up to this outcome, none of that sender may
                                    be evicted */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes; the sender entries
@@ -1718,7 +1718,7 @@ IDEMI_ASSUME(bytes_have_eight_bits, (unsigned char)-1 == 0xFF);
 IDEMI_ASSUME(unsigned_numbers_every_index_word,
              (unsigned)-1 / IDEMI_WORDS >= IDEM_CAPACITY_MAX);
 IDEMI_ASSUME(a_number_takes_every_item,
-             (idem_number)-1 > IDEM_CAPACITY_MAX + IDEM_SENDERS_MAX);
+             (idem_short)-1 > IDEM_CAPACITY_MAX + IDEM_SENDERS_MAX);
 IDEMI_ASSUME(links_stay_aligned, sizeof(idem_slot) % 4 == 0);
 IDEMI_ASSUME(slots_stay_aligned, sizeof(idem_sender) % 4 == 0);
 
@@ -2083,7 +2083,7 @@ typedef struct idemi_id {
     const unsigned char *scope, *key;
     uint8_t scope_len;
     uint8_t key_len;            /* 0: a number; no other key is empty */
-    idem_number hash;
+    idem_short hash;
 } idemi_id;
 #define IDEMI_NUMBER_BYTES 8u
 
@@ -2403,7 +2403,7 @@ static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
     uint32_t hash = idemi_hash_pair(config, id->scope, id->scope_len, id->key,
                                     idemi_slot_key_bytes(id->key_len));
 
-    id->hash = (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
+    id->hash = (idem_short)(hash >> (32 - 8 * sizeof(idem_short)));
 }
 
 /* Sets *id: scope and key at `where`, of a slot's lengths, and their hash. */
@@ -2423,7 +2423,7 @@ static unsigned idemi_index_size(const idem_table *t)
     return IDEMI_WORDS * IDEMI_CAPACITY(t);
 }
 
-static unsigned idemi_index_home(const idem_table *t, idem_number hash)
+static unsigned idemi_index_home(const idem_table *t, idem_short hash)
 {
 #if IDEM_WIDE
     return (unsigned)((uint64_t)hash * idemi_index_size(t) >> 32);
@@ -2432,7 +2432,7 @@ static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 #endif
 }
 
-static void idemi_index_prefetch(const idem_table *t, idem_number hash)
+static void idemi_index_prefetch(const idem_table *t, idem_short hash)
 {
     IDEMI_PREFETCH(&t->index[idemi_index_home(t, hash)]);
 }
@@ -2449,7 +2449,7 @@ static unsigned idemi_index_slot(const idem_table *t, unsigned at)
 }
 
 /* Prefetches the slot at the home of a hash: the first bytes and the last. */
-static void idemi_index_prefetch_slot(const idem_table *t, idem_number hash)
+static void idemi_index_prefetch_slot(const idem_table *t, idem_short hash)
 {
     unsigned slot = idemi_index_slot(t, idemi_index_home(t, hash));
 
@@ -2461,7 +2461,7 @@ static void idemi_index_prefetch_slot(const idem_table *t, idem_number hash)
 
 /* True if the word at `at`, which names `slot`, is of a key with that hash. */
 static int idemi_index_has_hash(const idem_table *t, unsigned at, unsigned slot,
-                                idem_number hash)
+                                idem_short hash)
 {
 #if IDEM_WIDE
     if (t->index[at].tag != (hash % IDEMI_WORD_TAGS))
@@ -2483,7 +2483,7 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
 static unsigned idemi_index_offset(const idem_table *t, unsigned at,
                                    unsigned slot)
 {
-    idem_number hash;
+    idem_short hash;
 
 #if IDEM_WIDE
     if (t->index[at].offset < IDEMI_WORD_OFFSET)
@@ -2525,7 +2525,7 @@ static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
 /* Inserts a slot whose key is not in the index.  Keeps T1, T2. */
 static void idemi_index_insert(idem_table *t, unsigned slot)
 {
-    idem_number hash = idemi_slot_at(t, slot)->hash;
+    idem_short hash = idemi_slot_at(t, slot)->hash;
     unsigned at = idemi_index_home(t, hash), offset = 0;
 
     for (; idemi_index_slot(t, at) != IDEMI_NONE; offset++)
@@ -2534,7 +2534,7 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
     t->index[at].slot = (slot + 1) % IDEMI_WORD_SLOTS;
     t->index[at].tag = hash % IDEMI_WORD_TAGS;
 #else
-    t->index[at].slot = (idem_number)(slot + 1);
+    t->index[at].slot = (idem_short)(slot + 1);
 #endif
     idemi_index_set_offset(t, at, offset);
 }
@@ -2597,7 +2597,7 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 static void idemi_order_add_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
-    t->free = (idem_number)slot;
+    t->free = (idem_short)slot;
 }
 
 /* Lowers `soonest` to a time at which a slot expires.  Keeps O3. */
@@ -2625,10 +2625,10 @@ static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
 {
     unsigned newer = t->links[older].newer;
 
-    t->links[slot].older = (idem_number)older;
-    t->links[slot].newer = (idem_number)newer;
-    t->links[older].newer = (idem_number)slot;
-    t->links[newer].older = (idem_number)slot;
+    t->links[slot].older = (idem_short)older;
+    t->links[slot].newer = (idem_short)newer;
+    t->links[older].newer = (idem_short)slot;
+    t->links[newer].older = (idem_short)slot;
 }
 
 /* The oldest completion after that of `slot` (`capacity`: of all) that may be
@@ -4499,7 +4499,7 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
     uint32_t first = j->tail - j->tail % size, items = 0, must = 0;
     // Heads that can be begun before the first group is erased
     uint32_t heads = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
-    idem_number need[IDEMI_GROUPS];     // the items of each group
+    idem_short need[IDEMI_GROUPS];      // the items of each group
     idemi_item item = idemi_journal_highest(t) + 1;
     unsigned i;
 
@@ -5401,7 +5401,7 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                      IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
     t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
     t->state = (unsigned char *)(t->index + idemi_index_size(t));
-    t->links[capacity].older = t->links[capacity].newer = (idem_number)capacity;
+    t->links[capacity].older = t->links[capacity].newer = (idem_short)capacity;
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
@@ -5484,7 +5484,7 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
 
-    t->free = (idem_number)slot;
+    t->free = (idem_short)slot;
     t->magic = IDEMI_MAGIC;
     while (slot-- > 0)
         if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
@@ -5610,8 +5610,8 @@ static unsigned idemi_command_find_evictable(idem_table *t,
     unsigned slot;
 
     if (t->scanned_of != of)
-        t->scanned = (idem_number)IDEMI_CAPACITY(t);
-    t->scanned_of = (idem_number)of;
+        t->scanned = (idem_short)IDEMI_CAPACITY(t);
+    t->scanned_of = (idem_short)of;
     slot = idemi_order_evictable(t, t->scanned, id);
     t->scanned = t->links[slot].older;
     return slot;

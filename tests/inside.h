@@ -201,7 +201,7 @@ unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
 
 unsigned inside_home(const idem_table *t, const char *scope, const char *key)
 {
-    return idemi_index_home(t, (idem_number)inside_hash(t, scope, key));
+    return idemi_index_home(t, (idem_short)inside_hash(t, scope, key));
 }
 
 unsigned inside_positions(const idem_table *t)
@@ -211,11 +211,11 @@ unsigned inside_positions(const idem_table *t)
 
 int inside_flip(idem_table *t, unsigned n, unsigned bit)
 {
-    const unsigned number_bits = 8 * sizeof(idem_number);
+    const unsigned number_bits = 8 * sizeof(idem_short);
 
     switch (n) {
     case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
-    case 1: t->free ^= (idem_number)(1u << bit % number_bits); return 1;
+    case 1: t->free ^= (idem_short)(1u << bit % number_bits); return 1;
     case 2: t->capacity ^= 1u << bit; return 1;
     case 3: t->clock ^= 1u << bit; return 1;
     case 4: t->swept ^= 1u << bit; return 1;

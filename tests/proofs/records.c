@@ -40,7 +40,7 @@ static void idemi_index_identify(const idem_config *of, const idem_slot *s,
                                  const unsigned char *where, idemi_id *id)
 {
     (void)of, (void)s, (void)where;
-    id->hash = (idem_number)any();
+    id->hash = (idem_short)any();
 }
 
 /* Any bytes may be another journal's header; bytes.c shows how it is read.  The

@@ -381,7 +381,7 @@ TEST(idem_check_says_which)
     t->links[t->capacity].older ^= 1;
     is(idem_check(t), 10);
     t->links[t->capacity].older ^= 1;
-    t->free = (idem_number)t->capacity;
+    t->free = (idem_short)t->capacity;
     is(idem_check(t), 11);
 }
 
