@@ -10,8 +10,9 @@
  * and a program that finds none ends.  All programs that share a store share
  * the log, even on several machines: another log does not have the effects
  * that they have begun.  So a program whose log has another name is refused,
- * as with another secret.  The last line of an ID decides, for an ID that was
- * forgotten may be used again.  No ID is another one followed by a blank and
+ * as with another secret.  The last line of an ID decides.  Do not use an ID
+ * again for another effect, even after its retention: after a crash its old
+ * lines would decide about it.  No ID is another one followed by a blank and
  * more.
  *
  * It also fences: effect_begin looks and writes under the file's lock.  So a

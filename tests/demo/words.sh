@@ -265,6 +265,17 @@ kills() {
     done
 }
 
+# A file system that cannot sync a folder: the journal is content with it, so is
+# the log.
+unsynced() {
+    mkdir unsynced
+    started strace -D -qq -o trace -P "$work/unsynced" -e trace=fsync \
+        -e inject=fsync:error=EINVAL "$B/pumpd" --journal unsynced/j \
+        --log unsynced/j.log || fail "unsynced: does not start"
+    grep -q EINVAL trace || fail "no folder was synced: the test shows nothing"
+    passed=$((passed + 1))
+}
+
 if [ -x "$B/pour" ]; then
     prints 1 "--deadline: a number from 1 to 43200" \
         "$B/pour" --deadline 4294968 a 5
@@ -359,6 +370,6 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
 fi
 if [ -x "$B/pumpd" ]; then
     secrets
-    ! command -v strace >/dev/null || kills
+    ! command -v strace >/dev/null || { kills; unsynced; }
 fi
 echo "words: $passed passed, 0 failed"
