@@ -40,7 +40,7 @@ static void append(const char *text, size_t len)
     log_seen += written;
 }
 
-/* Makes the name of a file durable.  (EINVAL: this file system does without.) */
+/* Makes the name of a file durable.  (EINVAL: the file system has none.) */
 static int sync_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -53,7 +53,7 @@ static int check_place(pump_driver *p)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Makes the name of a file durable.  (EINVAL: this file system does without.) */
+/* Makes the name of a file durable.  (EINVAL: the file system has none.) */
 static int sync_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

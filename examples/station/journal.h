@@ -23,7 +23,7 @@ typedef struct journal {
 
 /* The table's tick, for any thread.  It stands while this process is suspended:
    meanwhile copies of commands wait in its sockets, and no outcome may be
-   forgotten before they are read.  A tick that is late does no harm (>>time). */
+   forgotten before they are read.  A late tick does no harm (>>time). */
 static inline uint32_t journal_millis(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
