@@ -20,9 +20,9 @@
  *
  * The scope is the sender's address, not its port, which a restart changes.  It
  * is as secure as the network: whoever can send from an address uses its keys
- * and its quota.  A sender whose address changes (DHCP, NAT) is another one: what
- * it repeats is executed again.  With DTLS take the identity that the sender
- * has proved. */
+ * and its quota.  A sender whose address changes (DHCP, NAT) is another one:
+ * what it repeats is executed again.  With DTLS take the identity that the
+ * sender has proved. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE             /* recvmmsg */
 #endif

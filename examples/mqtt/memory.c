@@ -91,8 +91,9 @@ static void open_pump(pumpd *d, size_t state_len)
     if (state_len == sizeof d->state && pump_has(&d->pump, &d->state.log))
         return;
     if (!is_first) {
-        fprintf(stderr, "pumpd: %s: not the log that was there before, or truncated: "
-                "interrupted commands are recorded as failed\n", d->log);
+        fprintf(stderr, "pumpd: %s: not the log that was there before, or "
+                "truncated: interrupted commands are recorded as failed\n",
+                d->log);
         give_up_interrupted(d);
         d->log_is_whole = 0;
     }
