@@ -33,7 +33,8 @@ static const char help[] =
     "  OUTBOX     a file, and OUTBOX.secret, made if there are none\n"
     "  COMMANDS   lines: \"pour ML\" or \"label TEXT\"\n\n"
     "prints the result of each; after a kill, those of the last ones again\n"
-    "exit status: 0 all done, 1 not all, 2 it could not run\n";
+    "exit status: 0 all that it printed are done, 1 not all, 2 it could not "
+    "run\n";
 
 /* At most OPEN commands are under way; the table has room for as many more that
    are delivered, the oldest of which makes room. */

@@ -33,7 +33,8 @@ static const char help[] =
     "once; NUMBER is a file in which it keeps the current number\n"
     "prints epoch.sequence, ml and the result; after a kill, that of the last\n"
     "one again\n"
-    "exit status: 0 all poured, 1 not all, 2 it could not run\n";
+    "exit status: 0 all that it printed are poured, 1 not all, 2 it could not "
+    "run\n";
 
 /* The current command; ml is 0 if there was none yet. */
 typedef struct number {

@@ -42,7 +42,9 @@ typedef struct spi_nor {
                        const uint8_t *out, uint8_t *in, size_t len);
     void    *bus;
     uint32_t base;              /* where the journal begins: a sector's start */
-    uint32_t patience;          /* status reads until a busy chip is given up */
+    uint32_t patience;          /* status reads until a busy chip is given up:
+                                   shorter than a watchdog's time, or transfer
+                                   feeds it; longer than an erase */
     uint8_t  address_bytes;     /* 4: commands with 4 address bytes, which chips
                                    of 32 MB and more have.  3: the journal
                                    ends at or below 16 MB, and nobody switches
