@@ -23,7 +23,9 @@
 
    A word whose programming a power cut interrupted may have two wrong bits,
    which the ECC cannot correct: reading it raises an NMI.  Without that call
-   the device hangs at every start after such a cut.
+   the device hangs at every start after such a cut.  Two tables with journals
+   in this flash need one lock: else the NMI of one may come while the other
+   reads.
 
    The CPU waits while it fetches from a bank that is programmed or erased (22
    ms a page): if there are two banks, take pages of the other one.  A WB's
