@@ -109,6 +109,21 @@ static const scenario scenarios[] = {
       "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
       "Bd,ms=2000000 Y P Bc:replay damage,how=5,at=97 P lost0 "
       "Bc,ms=1700000:execute" },
+    // .. also behind bytes that were skipped,
+    { "s6_and_does_so_behind_a_record_that_was_torn",
+      "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc Be note1 "
+      "Bd,ms=2000000 Y damage1 P Bc:replay damage,how=5,at=97 P lost0 "
+      "Bc,ms=1700000:execute" },
+    // .. and that of no other, if nothing is left of it.
+    { "s6_and_no_time_counts_for_one_that_is_lost",
+      "nor_8: size=1024 batch retention=3600000 Ba Ca Y Bb note Bc "
+      "Cc,ms=3000000 Bd note1 Y P Bc:replay damage,how=5,at=97 damage1,how=3 P "
+      "lost0 Bc,ms=1200000:replay" },
+    // Of a sector that is lost only its own time is.
+    { "what_is_read_after_a_lost_sector_ages",
+      "nor: Bb,retention Cb rotate1 note rotate1 Ba Ca fail1 Bc:storage "
+      "Bc,ms=30000 rotated fail1 Bd:storage Bd,ms=30000 rotated damage,how=6 P "
+      "lost1 Ga,ms=60000:none" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
@@ -706,4 +721,41 @@ TEST(a_damaged_record_is_not_read_behind_the_memory)
                  the.now), IDEM_OK);
     is(mprotect((char *)pages + page, page, PROT_READ | PROT_WRITE), 0);
     free(pages);
+}
+
+/* D4, D9: how far a byte that is not erased must be from the last record, and
+   that one granule is enough. */
+TEST(s5_what_stands_a_longest_record_after_the_last_is_a_loss)
+{
+    enum { LONGEST = 52 + KEY_MAX + RESPONSE_MAX + STATE_MAX + 2 + 4 };
+
+    for (uint32_t granules = 0; granules < 2; granules++) {
+        device_on(&nor_8, "rotate1 Ba");
+        flash_fill(&the.medium,
+                   newest().at + newest().len + LONGEST - 8 * granules, 1, 0);
+        the.damaged = 1;
+        run_of("P lost@", !granules);
+    }
+}
+
+TEST(s5_one_granule_of_a_longer_record_is_a_loss)
+{
+    operation of;
+
+    device_on(&roomy, "batch volatile response=200 Ba Ca,len=200");
+    of = newest();
+    run("Y unjudged +response=3");
+    flash_fill(&the.medium, of.at + 8, of.len - 8, 0xFF);
+    run("P loss");
+}
+
+/* In a batch: the first record after it was torn, too. */
+TEST(a_commit_record_that_is_lost_is_no_loss_of_its_own)
+{
+    operation commit;
+
+    device_on(&nor_8, "batch Ba Ca Y P Bb");
+    commit = wrote.of[wrote.count - 2];
+    damage(commit.at, newest().at + newest().len - commit.at, ANYTHING);
+    run("Bc Cc Y P lost0 Ba:replay Bc:replay");
 }

@@ -504,6 +504,27 @@ TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
     }
 }
 
+/* The oldest sector has more outcomes than a head has room for, and a boot
+   skips sectors: it begins another head if less than two are dead. */
+TEST(l2_a_boot_that_skips_sectors_grants_claims)
+{
+    static const medium large = { "large", FLASH_NOR, 0, 1, 2048, 0xFF };
+
+    for (unsigned commands = 2; commands < 5; commands += 2) {
+        device_on(&large, "state=0 capacity=10 keys=96 response=200 "
+                          "retention=2592000000");
+        for (unsigned key = 0; key < 8; key++)
+            run_of("B@", key);
+        for (unsigned key = 0; key < 8; key++)
+            run_of("C@,len=200", key);
+        run("B90 P fail1,forever");
+        for (unsigned n = 0; n < commands; n++)
+            (void)answer('B', 94);
+        run("works B93:execute");
+        is(the.erases, commands == 2 ? 2 : 1);
+    }
+}
+
 static uint32_t headers_that_fail;
 
 static int prog_header_fails(void *ctx, uint32_t at, const void *src,

@@ -268,8 +268,8 @@ TEST(l2_a_torn_first_header_never_passes_for_that_of_another_journal)
    overwritten, though all of it is where heads begin. */
 TEST(a_young_journal_at_another_place_is_refused)
 {
-    static const uint32_t places[] = { 512 + 8, 1016, 2 * 512, 3 * 512,
-                                       5 * 512 };
+    static const uint32_t places[] = { 512 + 1, 512 + 8, 1016, 2 * 512,
+                                       3 * 512, 5 * 512 };
 
     for (size_t i = 0; i < COUNT(places); i++) {
         device *d = device_on(&nor_8, "Ba Ca");
@@ -278,6 +278,17 @@ TEST(a_young_journal_at_another_place_is_refused)
                    0xFF);
         differs("another place");
     }
+}
+
+/* Behind a byte that may begin a header, too. */
+TEST(nor_is_one_overlooked_that_begins_twice)
+{
+    device *d = device_on(&nor_8, "Ba Ca");
+
+    flash_load(&d->medium, 512 + 24, d->medium.bytes + 512, 512 - 24);
+    flash_fill(&d->medium, 512, 24, 0xFF);
+    flash_load(&d->medium, 512 + 4, "i", 1);
+    differs("another place");
 }
 
 /* Also where sectors are no multiple of what headers are sought by. */
@@ -328,6 +339,9 @@ static const scenario scenarios[] = {
     { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
       "roomy: response=200 Ba Ca Bb Cb,len=200 unjudged +response=3 P loss "
       "Ba:replay Bb:uncertain" },
+    { "s5_also_if_that_is_nearly_as_long",
+      "roomy: batch volatile response=200 Ba Ca,len=200 Y unjudged "
+      "+response=100 P loss Ba:uncertain" },
     // In a batch nothing follows that shows that they were durable.
     { "s5_responses_that_are_longer_than_any_may_be_are_counted_in_a_batch",
       "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=200 Y "

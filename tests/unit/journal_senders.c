@@ -137,6 +137,15 @@ static const scenario scenarios[] = {
       "P loss "
       "Bb:uncertain" },
 
+    { "without_senders_there_is_none_to_forget",
+      "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
+      "B26 C26 evicted1 unjudged +senders=0 P" },
+    // Its outcomes may have been evicted until then, but not if none ever is.
+    { "outcomes_of_a_known_sender_may_have_been_evicted_before_an_opening",
+      "nor: evict senders=2 scopes=2 E,n=1000000 Ba Ca P Bc,age=500:old" },
+    { "none_was_if_none_ever_is",
+      "nor: senders=2 scopes=2 Ba Ca P Bc,age=5000:execute" },
+
     // more senders than there is room for: the entry of 24's goes, or 1's
     { "who_was_not_forgotten_is_known_in_every_boot_after",
       "keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER

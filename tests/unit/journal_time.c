@@ -57,6 +57,27 @@ TEST(months_without_a_record_do_no_harm)
         }
 }
 
+/* A claim that is not written is: its lease ends, though the clock stops some
+   forty days after the newest record. */
+TEST(l1_a_lease_ends_after_months_without_a_record)
+{
+    device_on(&nor, "volatile Bz Rz");
+    for (int days = 0; days < 36; days++)
+        run("H,ms=86400000");
+    run("Ba,lease=536870912");
+    for (int days = 0; days < 7; days++)
+        run("H,ms=86400000");
+    run("Ba:execute");
+}
+
+/* Statistics are those of a boot. */
+TEST(what_expired_before_an_opening_is_not_counted)
+{
+    device_on(&nor, "Ba,retention=100 Ca,confirm Bb,ms=400000000 Cb P Ga:none");
+    is(the.table->stats.expired, 0);
+    is(the.table->stats.undelivered, 0);
+}
+
 /* What is over stays over, though the 32 bits of time went round meanwhile, and
    its sector is read for the state that is in it. */
 TEST(expired_keys_do_not_come_back_after_months)
