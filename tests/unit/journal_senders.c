@@ -162,6 +162,8 @@ static const scenario scenarios[] = {
       "nor: evict capacity=4 senders=1 scopes=2 Ba,retention=1000 Ca "
       "Bc,retention=1000 Cc wait2000 Bb,retention=1000 Cb wait2000 Bb:old Bd "
       "Rd Bb:old P lost0 Bb:old" },
+    { "an_expired_key_is_not_counted_at_an_opening",
+      "senders=2 scopes=2 Ba,retention=1000 Ca Bc,lease wait2000 Cc P Bc:replay" },
     { "an_expired_key_takes_no_count_of_another_at_an_opening",
       "nor: capacity=4 quota=3 senders=2 scopes=3 Bd,retention=1000 Cd "
       "Bg,retention=1000 Cg wait2000 Bc Cc +senders=1 quota=1 P Bf:full" },
