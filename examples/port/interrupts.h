@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD
-   A lock of idem.h for bare metal where interrupts call it too.  Interrupts are
-   off while a call holds the lock (tests/FIGURES.md has the longest time), and
-   while its storage callbacks run: an erase may take 400 ms.  With such a
-   storage do not call it from interrupts: let them put commands into a queue.
+   A lock of idem.h for bare metal on one core, where interrupts call it too.
+   They are off while a call holds the lock (tests/FIGURES.md has the longest
+   time), and while its storage callbacks run: an erase may take 400 ms.  With
+   such a storage do not call it from interrupts: let them put commands into a
+   queue.
 
        static interrupts_state state;
        static idem_config config = { ..., .lock_ctx = &state,

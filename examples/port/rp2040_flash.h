@@ -20,7 +20,8 @@
    core in RAM.  If that core does not answer, the call fails and nothing is
    written (a debug build of the SDK asserts).  A core that waits with
    interrupts off cannot be parked: so the lock is a mutex, no critical
-   section. */
+   section.  (Under FreeRTOS take that of freertos.h: a task that waits for the
+   SDK's may keep a lower one from giving it back.) */
 #ifndef RP2040_FLASH_H
 #define RP2040_FLASH_H
 
