@@ -24,9 +24,9 @@
 // or from inside the storage's callbacks are IDEM_E_LOCK; calls from a handler
 // are not, for no lock is held there.  A handler that throws has returned
 // IDEM_CANNOT_TELL: the claim is kept, and the next attempt is IDEM_RECOVER.  A
-// thread that runs a handler must not be cancelled: that ends the process.  With
-// IDEM_BATCH idem_sync(keeper.table()) comes before the effect, and again before
-// the answer is sent (>>concurrency).
+// thread that runs a handler must not be cancelled: that ends the process.
+// With IDEM_BATCH idem_sync(keeper.table()) comes before the effect, and again
+// before the answer is sent (>>concurrency).
 #ifndef IDEM_KEEPER_HPP
 #define IDEM_KEEPER_HPP
 
