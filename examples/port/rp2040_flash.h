@@ -40,7 +40,7 @@ enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 
 /* A journal ends here at the latest.  Behind it BTstack keeps its keys, two
    sectors; and where an RP2350 is written to by UF2, the last sector is erased
-   (its erratum E10).  Without both define it as PICO_FLASH_SIZE_BYTES before. */
+   (its erratum E10).  Without both: define it as PICO_FLASH_SIZE_BYTES. */
 #ifndef RP2040_FLASH_END
 #define RP2040_FLASH_END (PICO_FLASH_SIZE_BYTES - 3 * FLASH_SECTOR_SIZE)
 #endif
