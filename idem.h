@@ -225,9 +225,9 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock goes on from its newest
-   record: later time is lost, and time without power.  So idem_maintain records
-   the time once this record is an eighth of the default retention old, a begin
-   that is IDEM_E_FULL once it is a minute old; 40 days later the clock stops.
+   record: later time, and time without power, is lost.  So the time is recorded
+   once this record is an eighth of the default retention old, by idem_maintain,
+   or a minute, by a begin that is IDEM_E_FULL; after 40 days the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format, unless damage hits the
@@ -274,11 +274,10 @@
                               execute after one sync, answer after the next.
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
-     volatile_claims          claims are not written: half the wear.  (Two are:
-                              if its sender takes over an entry with a floor, or
-                              its key has a recorded claim.)  A command that a
-                              restart interrupts is IDEM_EXECUTE again, what it
-                              evicted is known
+     volatile_claims          claims are not written (unless one of the key is):
+                              half the wear.  A command that a restart
+                              interrupts is IDEM_EXECUTE again, what it evicted
+                              is known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -286,10 +285,10 @@
 
    >>damage    flipped bits, worn cells, a wild write
 
-   A power cut loses nothing that was acknowledged (S2); damage can.  stats.lost
-   counts the places.  From then on, for one default retention
-   (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
-   costs at most its record; in a sector's header it costs nothing.  A restored
+   A power cut loses nothing that was acknowledged (S2); damage can.  A flipped
+   bit costs at most its record; in a sector's header it costs nothing.
+   stats.lost counts the places.  From then on, for one default retention
+   (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  A restored
    backup or snapshot forgets later commands and tokens: stop the senders first.
 
    Not noticed is damage to
@@ -357,8 +356,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   After a restart a refused number may be known again: one that was claimed and
-   not completed is IDEM_RECOVER; with volatile_claims an evicted one replays.
+   After a restart a refused number may be found again: one that was claimed and
+   not completed is IDEM_RECOVER; an evicted one replays with volatile_claims.
 
    The floor is the lower edge of the replay window: the highest number that was
    dropped, expired or evicted.  One that was released or forgotten does not
@@ -369,13 +368,14 @@
    key nor sequence forgets a sender: its keys, floor and epoch.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
-   the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
-   are in use, a new sender replaces one with no keys and no floor.  Otherwise
-   it is IDEM_E_FULL until idem_forget frees an entry (so with IDEM_REJECT have
-   one for each sender that there will be).  With IDEM_EVICT_OLDEST it replaces
-   the least recently used one without live keys: its numbers are new then.  So
-   may those of any sender be with fewer entries than before, and a claim on an
-   old one be fenced.  A quarter more entries than senders keeps look-ups short.
+   the memory, and senders to the capacity in IDEM_SECTORS.  A quarter more
+   entries than senders keeps look-ups short.  When all are in use, a new sender
+     - takes over one with no keys and no floor;
+     - or with IDEM_EVICT_OLDEST the least recently used one without live keys,
+       whose numbers are new then (such a claim is never volatile);
+     - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
+   After a change to fewer entries the numbers of any sender may be new, and a
+   claim on an old one be fenced.
 
    >>duties    of the sender
 
@@ -396,9 +396,9 @@
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
    hold the lock.  What was written before it began is durable when it returns.
-   So each answer waits for a sync that began after it: IDEM_REPLAY and all
-   others too, for they may rely on a record that is not durable yet.  A
-   handler of idem_run calls idem_sync before the effect.
+   Send no answer, not even IDEM_REPLAY, before a sync has returned that began
+   after it: it may rely on a record that is not durable yet.  A handler of
+   idem_run calls idem_sync before the effect.
 
    >>promises   S: safety, L: liveness, H: honesty
 
@@ -412,7 +412,7 @@
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt (with
          volatile_claims: of this boot) may have had an effect.  It is
          IDEM_RECOVER until somebody completes, releases or forgets it, or one
-         retention after the attempt ended; after a loss it is IDEM_UNCERTAIN
+         retention after the attempt ended.  After a loss it is IDEM_UNCERTAIN
          for one default retention.  A number is never IDEM_EXECUTE again,
          unless it was released or forgotten, its sender lost its entry, or
          after a loss, when the table is certain again.
@@ -612,58 +612,45 @@ typedef uint16_t idem_short;
 typedef uint32_t idem_token;
 #endif
 
-/* The storage of a journal.  Kept by pointer while the table is open, never
-   written: may be in ROM.  Callbacks return 0, or any other number for a
-   failure, which is stored in table.storage_error.  After a failed program or
-   erase nothing more is written to the sector until it is erased again, in the
-   next round; none is marked as bad.  Callbacks run with the lock held
-   (>>concurrency has exceptions), and must not call the table.  Addresses count
-   bytes from 0.  dst and src may have any alignment, and are valid during the
-   call only. */
+/* The storage of a journal.  Never written: may be in ROM.  Callbacks return 0,
+   or any other number for a failure, which is stored in table.storage_error.
+   After a failed program or erase nothing more is written to the sector until
+   it is erased again, in the next round; none is marked as bad.  Callbacks run
+   with the lock held (>>concurrency has exceptions), and must not call the
+   table.  Addresses count bytes from 0.  dst and src may have any alignment,
+   and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
+    /* Any bytes of the storage, 1 to 1,048,576.  After a failure asked again
+       byte by byte.  A chip that is asleep, busy or absent must fail, and not
+       return erased bytes: that looks blank, and a new journal replaces the
+       old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-                                /* any bytes of the storage, 1 to 1,048,576.
-                                   After a failure asked again byte by byte.  A
-                                   chip that is asleep, busy or absent must
-                                   fail, not return erased bytes: that looks
-                                   blank, and a new journal replaces the old */
+    /* Whole granules of one sector, erased ones if there is an erase.  They may
+       cross a page of the chip: program each part.  Addresses do not ascend (so
+       no NAND): a header is written after the first records.  Durable when prog
+       or a later sync returns 0. */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
-                                /* whole granules of one sector, erased ones if
-                                   there is an erase; they may cross a page of
-                                   the chip: program each part.  Addresses do
-                                   not ascend (so no NAND): a header is written
-                                   after the first records.  Durable when prog
-                                   or a later sync returns 0 */
+    /* With sync, erases must become durable in their order, and before later
+       programs.  NULL: programming replaces old bytes (EEPROM, FRAM, a file); a
+       sector is then filled with `erased` before it is reused. */
     int    (*erase)(void *ctx, uint32_t sector);
-                                /* NULL: programming replaces old bytes (EEPROM,
-                                   FRAM, a file); a sector is then filled with
-                                   `erased` before it is reused.
-                                   With sync, erases must become durable in
-                                   their order, and before later programs */
+    /* NULL: erase returns when it has finished.  Otherwise erase only starts
+       it, and this returns 0 if it has finished, 1 if not yet, others if it
+       failed.  It is called in a loop if a command must wait: feed the watchdog
+       in it, and in the end do not return 1 (L1).  A read or program that comes
+       before the end must wait, or suspend the erase; in idem_open, too: the
+       chip may still erase after a restart. */
     int    (*erasing)(void *ctx);
-                                /* NULL: erase returns when it has finished.
-                                   Otherwise erase only starts it, and this
-                                   returns 0 if it has finished, 1 if not yet,
-                                   others if it failed.  Called in a loop if a
-                                   command must wait: feed the watchdog in it,
-                                   and in the end do not return 1 (L1).
-                                   A read or program that comes before the end
-                                   must wait, or suspend it; in idem_open, too:
-                                   the chip may still erase after a restart */
-    int    (*sync)(void *ctx);  /* makes all programs and erases durable; NULL:
-                                   they are when their callback returns.  If a
-                                   cache outlives a restart, sync it before
-                                   idem_open */
+    /* Makes all programs and erases durable; NULL: they are when their callback
+       returns.  If a cache outlives a restart, sync it before idem_open. */
+    int    (*sync)(void *ctx);
+    /* As sync, but idem_sync calls it without the lock, so that the other
+       callbacks may run meanwhile (>>concurrency).  This and sync must wait for
+       each other; once either has failed, both fail until the storage is opened
+       again.  NULL: idem_sync calls sync, under the lock; without sync it must
+       be NULL. */
     int    (*sync_unlocked)(void *ctx);
-                                /* the same, but idem_sync calls it without the
-                                   lock, so the other callbacks may run
-                                   meanwhile (>>concurrency).  This and sync
-                                   must wait for each other; once either has
-                                   failed, both fail until the storage is
-                                   opened again.
-                                   NULL: idem_sync calls sync, under the lock;
-                                   without sync it must be NULL */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
                                    header, four of the longest records and the
                                    state at least */
@@ -677,10 +664,9 @@ typedef struct idem_storage {
                                    as it was */
 } idem_storage;
 
-/* Kept by pointer while the table is open, never written: may be in ROM.
-   Zero is the safe default of every field that does not say "no default".
-   Small fields have 16 bits, because Thumb cannot load a byte that far from the
-   start of a struct. */
+/* Never written: may be in ROM.  Zero is the safe default of every field that
+   does not say "no default".  Small fields have 16 bits, because Thumb cannot
+   load a byte that far from the start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
     uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
@@ -707,9 +693,9 @@ typedef struct idem_config {
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
     uint16_t volatile_claims;   /* not 0: claims are not written (>>durable has
                                    what that gives up) */
-    uint8_t  secret[16];    /* key of the hashes, random, this device's own;
-                               neither half zero; IDEM_HASH_FNV hashes without
-                               it, but a journal must be opened with its own */
+    uint8_t  secret[16];    /* key of the hashes (>>identity).  IDEM_HASH_FNV
+                               hashes without it, but a journal must be opened
+                               with its own */
 } idem_config;
 
 /* One command, as it arrived.  Zero the struct, then fill in its fields. */
@@ -836,7 +822,7 @@ typedef struct idem_sender {
                                    been evicted */
         uint32_t gone;          /* while a journal is read, a sequence: numbers
                                    of the floor's epoch up to it, which were
-                                   read before, were gone (R1d) */
+                                   read before, were gone (>>recovery, R1d) */
     } until;
     idem_short keys;            /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
@@ -880,14 +866,14 @@ typedef struct idem_stats {
     uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
     uint32_t skipped;           /* times that a failing sector was skipped */
-    uint32_t senders_evicted;   /* senders refused, or replaced by another,
-                                   because all entries were in use; also while
-                                   a journal is read */
+    uint32_t senders_evicted;   /* senders refused or replaced, because all
+                                   entries were in use; by idem_open, too */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
-/* Defaults of optional fields of records: those of the configuration with which
-   the sector was written. */
+/* The journal's words, in this and the next struct, are those of >>format and
+   >>recovery.  Defaults of optional fields of records: those of the
+   configuration with which the sector was written. */
 typedef struct idem_defaults {
     uint32_t retention;         /* ms */
     uint32_t lengths;           /* response_max; and above these 16 bits a
@@ -902,8 +888,16 @@ typedef struct idem_defaults {
 #define IDEMI_UNSYNCED       1u
 #define IDEMI_UNSYNCED_STATE 2u     /* a record with state */
 
-/* A journal.  Two arrays follow it in memory: for each slot, the state and each
-   sender, the oldest sector that is needed for it (R6); and a buffer. */
+/* A journal, in one of these states:
+
+     state       fields                         left by
+     opened      rotated 0, at = sector_size    idemi_journal_rotate
+     appending   rotated 1, at < sector_size    _close_head, after a failure
+     closed      rotated 1, at = sector_size    idemi_journal_rotate
+     broken      broken 1: a sync failed        idem_open alone
+
+   For the next sector `erase` goes from 0 to _ERASING and _ERASED
+   (idemi_storage_erase), and back to 0 (idemi_journal_try_sector). */
 typedef struct idem_journal {
     uint8_t  rotated;           /* 1: a head of this boot counts */
     uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
@@ -913,14 +907,14 @@ typedef struct idem_journal {
     uint8_t  last_flags;        /* of the newest record: those that are written
                                    with it again, HAS_STATE and 0x10; 0x04 of a
                                    claim whose sender replaced another */
-    uint16_t sector_count, granule;         /* those of the storage */
+    uint16_t sector_count, granule;         /* copies of the storage's */
     uint16_t head_room;         /* keys that can be relocated into a head */
-    uint32_t sector_size;
+    uint32_t sector_size;       /* copy of the storage's */
     unsigned last_item;         /* of the newest record (slot, state, sender):
                                    rewritten in a boot's first rotation */
     uint32_t tail;              /* oldest live sector */
     uint32_t damaged;           /* newest sector in which something is lost */
-                                /* The words of the next header, in its order */
+                                /* From here the words of the next header */
     uint32_t sequence;          /* of the newest sector begun, head or not */
     uint32_t next_tail;         /* the tail once that counts */
     uint32_t head;              /* sequence of the head; 0: none yet */
@@ -965,16 +959,16 @@ typedef struct idem_table {
     idem_short scanned;         /* up to this outcome, none of that sender may
                                    be evicted */
     const idem_config *config;
-    unsigned char *slots;       /* capacity x stride bytes; the sender entries
-                                   stand in front of them */
+    unsigned char *slots;       /* this and the next four point into the memory,
+                                   as idemi_opening_memory lays it out */
     idem_link *links;           /* one for each slot, and the order's ends */
-    idem_word *index;           /* IDEMI_WORDS x capacity words */
-    unsigned char *state;       /* application state, state_max bytes */
+    idem_word *index;
+    unsigned char *state;       /* application state */
     idem_journal *journal;      /* NULL: none */
     unsigned char *buffer;      /* of the journal, for records */
     uint32_t buffer_size;
     size_t   stride;            /* bytes from slot to slot */
-    unsigned capacity;
+    unsigned capacity;          /* copy of config's: quicker to reach */
     uint32_t tick;              /* the now_ms that the clock followed last */
     uint32_t counted;           /* the tick up to which time was counted, before
                                    a step back that was followed; else tick */
@@ -1024,8 +1018,8 @@ typedef union idem_fingerprint_state {
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4.  A key
    takes key_max + response_max, rounded up to 4; 30 bytes for its other fields;
-   and 10 (IDEM_WIDE: 26) to find it.  Multiplying by sizeof(char) makes it a
-   size_t without a cast, which C++ compilers warn about. */
+   and 10 (IDEM_WIDE: 26) to find it.  The factor sizeof(char) makes it a size_t
+   without a cast, which C++ compilers warn about. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) +                                                       \
@@ -1036,8 +1030,8 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4((capacity) * sizeof(idem_word) * IDEMI_WORDS) +              \
      IDEMI_ROUND4(state_max))
 
-/* The same for a table with storage: 4 bytes a key, the journal, and a buffer
-   of one record.  With more the buffer is larger, and opening faster. */
+/* With storage: also 4 bytes a key, the journal, and a buffer of one record.
+   With more memory the buffer is larger, and opening faster. */
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
@@ -1107,26 +1101,22 @@ typedef union idem_fingerprint_state {
    at full length (>>format).  52 are flags, options 1 + 1, slot 4, time 5, code
    5, response_len 3, scope_len, attempts 2 + 2, retention, token, age 3 x 5,
    key_len 2, fingerprint 8, check 4.  A record with state has no age, which is
-   longer than state_len.  The time of a relocated record is 0, in one byte. */
+   longer than state_len.  48: a relocated record's time is 0, in one byte. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
     IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* Sectors that are enough.
-     k = IDEMI_HEAD_KEYS    items that have room as relocated records in a head,
-                            even if one is the state.  The last room is not for
-                            them: it is for one more relocated record, the
-                            rewritten newest one, the commit record, and that
-                            which the head was begun for, with 4 bytes more time
-     h = capacity / k + 1   heads that take all items
-   S sectors are enough if h <= S - 3 - S / 15: then no rotation must relocate
-   more than k items (R5).  The plan before it left at most as many as the heads
-   to come take.  New since then are the items of the sector that was the head:
-   h k at most.  Before that sector is erased S - 3 heads come, this one too;
-   S / 15 less, as its group (>>journal) may begin that many sectors earlier.
-   More sectors that stay dead would wear the others more. */
+/* What a head has, in whole granules:
+     FRONT       the header, 56 bytes
+     k           = IDEMI_HEAD_KEYS relocated items, even if one is the state
+     LAST_ROOM   three more records: a relocated one, the rewritten newest one,
+                 and the one that the head was begun for, whose time may take 4
+                 bytes more; and the commit record, 12 bytes at most
+   All items fit into h = capacity / k + 1 heads.  S sectors are enough if
+   h <= S - 3 - S / 15 (proof: idemi_journal_plan).  The rest of 3 h / 2 + 4 is
+   room for sectors that fail. */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
@@ -1149,15 +1139,17 @@ typedef union idem_fingerprint_state {
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
 
-   Arguments: the object, outputs, inputs, the time.  No pointer may be NULL but
-   memory of idem_open, ctx of idem_run, request.buffer, entry.id, bytes of
-   which there are 0, and what >>types allows.  Every function that takes a
-   table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
-   not open) and IDEM_E_LOCK; then the table has not changed, the clock included
-   (idem_run says what else).  Apart from these, only the results named can
-   come.  idem_begin and idem_run zero claim and reply first, whatever they
-   answer, if neither is NULL; idem_begin_many the replies, unless it is
-   IDEM_E_ARG.  Other outputs that no result names stay as they were.
+   Arguments: the object, outputs, inputs, the time.
+     - No pointer may be NULL but memory of idem_open, ctx of idem_run,
+       request.buffer, entry.id, bytes of which there are 0, and what >>types
+       allows.
+     - Every function that takes a table may answer IDEM_E_ARG (NULL where it is
+       not allowed, a table that is not open) and IDEM_E_LOCK.  Then the table
+       has not changed, the clock included (but see idem_run).  Apart from these
+       only the results named can come.
+     - idem_begin and idem_run zero claim and reply first, whatever they answer,
+       if neither is NULL; idem_begin_many the replies, unless it is IDEM_E_ARG.
+       Other outputs that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
@@ -1202,10 +1194,11 @@ typedef union idem_fingerprint_state {
 
 /* Opens a table in `memory` (aligned as uint32_t; see IDEM_MEMORY_SIZE): empty,
    or with the keys in config->storage, which is only read.  Earlier contents of
-   table and memory are ignored.  config is kept by pointer, and must not change
-   while the table is open.  Must not be called while another call on the table
-   is under way.  There is no close: stop using table and memory.  Drop the
-   claims of an earlier opening; without storage tokens start at 1.
+   table and memory are ignored.  config and its storage are kept by pointer,
+   and must not change while the table is open.  Must not be called while
+   another call on the table is under way.  There is no close: stop using table
+   and memory.  Drop the claims of an earlier opening; without storage tokens
+   start at 1.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; an impossible
@@ -1231,11 +1224,11 @@ IDEM_API IDEMI_MUST_USE
 int idem_open_(idem_table *table, const idem_config *config, void *memory,
                size_t size, uint32_t now_ms, uint32_t build);
 
-/* The same, but erases the storage first: storage and table are blank.  Tokens
-   start anew: reset a driver that refuses tokens below the highest it has seen.
-   After a power cut before the end format again, with this configuration.  The
-   storage may have the old journal, or bytes that idem_open refuses, or a part
-   of the journal: a loss, which is seen unless only the newest sector was left.
+/* As idem_open, but erases the storage first: storage and table are blank.
+   Tokens start anew: reset a driver that refuses tokens below the highest it
+   has seen.  A power cut before the end leaves the old journal, bytes that
+   idem_open refuses, or a part of the journal (a loss, which is seen unless
+   only the newest sector was left): format again, with this configuration.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1245,34 +1238,28 @@ IDEM_API IDEMI_MUST_USE
 int idem_format_(idem_table *table, const idem_config *config, void *memory,
                  size_t size, uint32_t now_ms, uint32_t build);
 
-/* Bytes of memory that idem_open needs with this configuration; and sectors
-   that its storage must have, at least: set sector_count to these before you
-   ask for the bytes.  Where the macros cannot be used, as in another language.
-   0 if there can be no such table, or storage (its read and prog must be set,
-   too): idem_explain says why, once sector_count is 5 or more. */
+/* For other languages: bytes of memory that idem_open needs with this
+   configuration; and sectors that its storage must have, at least: set
+   sector_count to these first.  0 if there can be no such table, or storage
+   (set read and prog): idem_explain says why, once sector_count is 5. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
 /* Looks a command up, and claims it if it is to be executed.  One atomic step
    under the lock.
      IDEM_EXECUTE, IDEM_RECOVER, IDEM_UNCERTAIN
-                                      *claim is yours, and nobody else's until
-                                      its lease ends
-     IDEM_REPLAY                      *reply has the outcome
-     IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED
-     IDEM_E_FULL
-     IDEM_E_ARG                       key empty; key and sequence; a sequence
-                                      where there are no senders; lease or
-                                      retention out of range
-     IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
-                                      over response_max
-     IDEM_E_STORAGE                   nothing is granted, but may be found
-                                      granted after a restart (IDEM_RECOVER);
-                                      under IDEM_EVICT_OLDEST the key that was
-                                      to make room may be gone
-     IDEM_E_SPACE                     too many sectors fail (stats.skipped); or
-                                      tokens are at their end (without
-                                      IDEM_WIDE: 4 GB of journal written)
+                        *claim is yours, and nobody else's until its lease ends
+     IDEM_REPLAY        *reply has the outcome
+     IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED, IDEM_E_FULL
+     IDEM_E_ARG         key empty; key and sequence; a sequence where there are
+                        no senders; lease or retention out of range
+     IDEM_E_TOO_LARGE   scope and key over key_max, response_size over
+                        response_max
+     IDEM_E_STORAGE     nothing is granted, but may be found granted after a
+                        restart (IDEM_RECOVER); under IDEM_EVICT_OLDEST the key
+                        that was to make room may be gone
+     IDEM_E_SPACE       too many sectors fail (stats.skipped); or tokens are at
+                        their end (without IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which has the claim of an outcome that is replayed, too. */
@@ -1356,13 +1343,14 @@ typedef uint32_t idem_now(void);
      IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
                      is kept: reply->retry_after_ms is the rest of its lease,
                      and the next time is IDEM_RECOVER
-     others          if reply->claim.token is 0, as idem_begin: the handler was
-                     not called.  If not, it was, and its result is not stored:
-                     IDEM_E_FENCED (another has taken over), or as idem_complete
-                     or idem_release.  Then call that with reply->claim, until
-                     it is stored or fenced (the job is gone: a handler keeps
-                     the outcome in ctx): another idem_run is IDEM_BUSY until
-                     the lease ends, then IDEM_RECOVER
+     others, if reply->claim.token is
+       0             as idem_begin: the handler was not called
+       not 0         it was, and its result is not stored: IDEM_E_FENCED
+                     (another has taken over), or as idem_complete or
+                     idem_release.  Call that with reply->claim, until it is
+                     stored or fenced (the job is gone: a handler keeps the
+                     outcome in ctx).  Another idem_run is IDEM_BUSY until the
+                     lease ends, then IDEM_RECOVER
    An outcome that is too long, or NULL with a length, is a bug: it is recorded
    as failed, with IDEM_CODE_INVALID, without response and state, and then
    IDEM_MISUSE is called.  A handler that completes by itself (>>patterns) makes
@@ -1472,13 +1460,13 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
 IDEM_API const char *idem_text(int result);
 
 /* A text that explains why idem_open refuses a configuration: the field, and
-   its possible values; or the field in which the journal in its storage
-   differs; or, though idem_open takes it, a quota that does not keep S9 under
-   IDEM_EVICT_OLDEST.  NULL: idem_open finds no fault either.  A journal whose
-   headers are all damaged is reported as none, though idem_open may take it,
-   with a loss: then believe that.  Reads all of the storage at worst, without
-   the lock: not while a table with that storage is in a call.  Changes nothing,
-   takes 400 bytes of stack.  Its texts are linked only where it is called. */
+   its possible values, or that the journal in the storage has another.  It also
+   reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
+   idem_open takes.  NULL: idem_open finds no fault either.  If all headers of a
+   journal are damaged, this sees none; idem_open may take it, with a loss.
+   Reads all of the storage at worst, without the lock: not while a table with
+   that storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its
+   texts are linked only where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that >>check lists: 0, the number of one that is
@@ -1628,20 +1616,17 @@ typedef struct idem_file {
    Close a file only after IDEM_OK, and do not open it twice.
 
    The lock is flock's: it keeps out processes that ask for it, and ends with
-   the process.  After a fork the file stays the parent's.  In the child every
-   callback returns EPERM; a child that lives on should close it: while its copy
-   is open the parent's death does not end the lock.  So open it after
-   daemonizing.  An exec closes it.
+   the process, or an exec.  After a fork the file stays the parent's: so open
+   it after daemonizing.  In the child every callback returns EPERM; one that
+   lives on should close the file, as its copy would keep the lock.
 
    After each sync, before the written bytes count as durable, the callback
    checks that the path still names this file, and that it has its size.  If
-   not, nobody would find them, and another process may have locked the file
-   that is there now: the sync fails with ESTALE, the call with IDEM_E_STORAGE,
-   and nothing more is written.  Answers that need no sync, IDEM_REPLAY and
-   IDEM_BUSY, still come from this file: close it, and open file and table
-   again.  The path must stay reachable: open the file after chroot, and after
-   giving up rights.  A relative path starts at the working directory of the
-   opening. */
+   not, nobody would find them: the sync fails with ESTALE, the call with
+   IDEM_E_STORAGE, and nothing more is written.  Answers that need no sync,
+   IDEM_REPLAY and IDEM_BUSY, still come from this file: close it, and open file
+   and table again.  The path must stay reachable: open the file after chroot,
+   and after giving up rights.  A relative path starts where the process is. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
@@ -1742,8 +1727,7 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
                     its caller
      IDEMI_INTO     with -Os always inlined (`make size PART=hints` finds which)
      IDEMI_FLAT     otherwise all that it calls becomes part of it
-     IDEMI_UNROLL   otherwise a loop makes four rounds at a time: a hash takes
-                    half the time
+     IDEMI_UNROLL   otherwise a loop makes four rounds at a time
      IDEMI_SLOW     never inlined: it stays out of the fast path */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
@@ -1768,8 +1752,7 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
 #define IDEMI_SLOW
 #endif
 
-/* Marks a condition as unlikely.  A table in RAM is the one whose speed counts:
-   with a storage, that takes the time. */
+/* Marks a condition as unlikely: a table in RAM is the one to be fast. */
 #if defined(__GNUC__)
 #define IDEMI_SELDOM(condition) __builtin_expect(!!(condition), 0)
 #else
@@ -1809,7 +1792,8 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-/* Loads words of four bytes, the lowest first; `writing` stores them before. */
+/* Loads words of four bytes, the lowest first; with `writing` stores them
+   before that. */
 static void idemi_basics_code_words(unsigned char *bytes, uint32_t *words,
                                     unsigned count, int writing)
 {
@@ -1957,8 +1941,6 @@ static uint64_t idemi_hash_final(idemi_hash_state *state)
 }
 
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-/* The secret's first half is the key of the strong hash, its last half that of
-   the quick one. */
 static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
@@ -2015,9 +1997,7 @@ static uint64_t idemi_hash_final(idemi_hash_state *state)
 }
 
 #else
-/* Not keyed: no defence against anybody.  The quick hash is the lower half,
-   which never depends on the upper one.  The strong one ends with the length, 8
-   bytes; SipHash has it built in. */
+/* The quick hash is the lower half, which never depends on the upper one. */
 static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
@@ -2087,8 +2067,7 @@ typedef struct idemi_id {
 } idemi_id;
 #define IDEMI_NUMBER_BYTES 8u
 
-/* The index hash (quick) of scope and key.  The scope's length comes last, as a
-   byte: moving the border between the two gives another hash. */
+/* The index hash of scope and key.  The scope's length is the last byte. */
 IDEMI_FLAT
 static uint32_t idemi_hash_pair(const idem_config *config,
                                 const unsigned char *scope, size_t scope_len,
@@ -2116,7 +2095,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
      expiries         3.1 days: one sweep               36.2 days: 6.2 + 30.0
 
    Every 2^28 ms of logical time the sweep (idemi_keys_sweep) drops all expired
-   keys, so no time gets older than that, and comes back as one ahead.
+   keys, so no time gets older than that, and comes back as one ahead.  So the
+   functions that move the clock are in >>keys.
 
    C1  A lease that has an end ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
@@ -2124,12 +2104,13 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
-/* A time counts as reached up to this long ago: two sweep intervals.  With
-   IDEM_LEASE_MAX + IDEM_RETENTION_MAX it must be below 2^32. */
+/* The clock's window: times from this long ago (two sweep intervals) on.  Those
+   up to the clock have been reached, the others are ahead.  With IDEM_LEASE_MAX
+   + IDEM_RETENTION_MAX it must be below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* After a step back of the tick up to this the clock waits: less than the range
-   of 16 bits, so that a tick of these does not make it stand. */
+/* After a step back of the tick up to this the clock waits.  The wrap of a tick
+   of 16 bits is a larger one. */
 #define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
 /* A time so far ahead of the clock is later than any expiry, and one sweep
@@ -2142,7 +2123,7 @@ IDEMI_ASSUME(expiries_stay_below_never,
              IDEM_LEASE_MAX + IDEM_RETENTION_MAX <
                  IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
 
-/* Milliseconds from the start of the window around `clock` to `at`. */
+/* Milliseconds from the start of the clock's window to `at`. */
 static uint32_t idemi_clock_rank(uint32_t clock, uint32_t at)
 {
     return at - clock + IDEMI_PAST_MS;
@@ -2227,7 +2208,6 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_STORAGE(config) (IDEMI_GIVEN(config)->storage)
 #endif
 
-/* The number of a table's sender entries */
 #define IDEMI_SENDERS(t)                                                       \
     (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
 
@@ -2417,7 +2397,6 @@ static void idemi_index_identify(const idem_config *config, const idem_slot *s,
     idemi_index_hash_id(config, id);
 }
 
-/* Words */
 static unsigned idemi_index_size(const idem_table *t)
 {
     return IDEMI_WORDS * IDEMI_CAPACITY(t);
@@ -2583,6 +2562,8 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    O3  No slot expires before t->soonest.
    ------------------------------------------------------------------------ */
 
+/* Takes a finished slot out of the order; the search for an outcome to evict
+   (idemi_command_find_evictable) goes on before it. */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     const idem_link *link = &t->links[slot];
@@ -2593,7 +2574,6 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
         t->scanned = link->older;
 }
 
-/* Keeps O2. */
 static void idemi_order_add_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
@@ -2631,9 +2611,9 @@ static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
     t->links[newer].older = (idem_short)slot;
 }
 
-/* The oldest completion after that of `slot` (`capacity`: of all) that may be
-   evicted, of a scope or, with NULL, of any; or `capacity`.  Expired ones were
-   dropped before (idemi_command_reclaim). */
+/* The oldest outcome that may be evicted, of a scope or, with NULL, of any, and
+   completed after that of `slot` (`capacity`: of all); or `capacity`.  Expired
+   ones were dropped before (idemi_command_reclaim). */
 IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                           const idemi_id *of)
 {
@@ -2700,12 +2680,19 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                    (>>recovery) when it was written
      52      4     check
 
-   A record: these fields, one after the other.  A field is there if the record
-   is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
-   has status 2 or 3, `replacing` has bit 0x04 with a key and neither of these,
-   `sender` has bit 0x04 with neither key nor status, `state` has bit 0x20.  n
-   is a varint, at most five bytes: seven bits in a byte, the lowest first, and
-   0x80 in all bytes but the last.  n?  is an optional varint: if it is not
+   A record: these fields, one after the other, each if the record is of the
+   kind in the third column:
+
+     all         every record
+     key         bit 0x08 of flags
+     finished    status 2 or 3
+     replacing   bits 0x04 and 0x08, but not status 2 or 3
+     both        finished or replacing
+     sender      bit 0x04, but neither 0x08 nor a status
+     state       bit 0x20
+
+   n is a varint, at most five bytes: seven bits in a byte, the lowest first,
+   and 0x80 in all bytes but the last.  n?  is an optional varint: if it is not
    there, its default holds.
 
      size  field         kind       meaning
@@ -2761,26 +2748,27 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    sector_size of the sector that the record is in.
    The commit record has status 0 and no key: 12 bytes at most.
 
-   A check is an index hash.
+   Checks and layout are index hashes.
 
-     of a      its scope, 8 bytes                    its key
+               its scope, 8 bytes                    its key
      record    sequence 4, (offset XOR layout) 4     all bytes before the check
      header    0, layout                             all bytes before the check,
                                                      with a sum of 0
 
-   A record that has a status and no key (an outcome, a delivery) is bound to
-   its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
-   the high half of its check.  token is that of the claim, low 32 bits.  The
-   sum of a header is computed last, and includes the check.
-   layout is the index hash of the first 16 bytes of a header, with a sum of 0,
-   as the scope, and the first 8 bytes of the secret as the key.
+   layout's scope is the first 16 bytes of a header, with a sum of 0, its key
+   the first 8 bytes of the secret.  A record that has a status and no key (an
+   outcome, a delivery) is bound to its claim: the high half of (token x
+   0x9E3779B1) modulo 2^32 is XORed into the high half of its check.  token is
+   that of the claim, low 32 bits.  The sum of a header is computed last, and
+   includes the check.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
    >>recovery   how a rotation survives a power cut, and how a journal is read
 
-   An item is a slot, the application state, or a sender's entry.  It and its
-   records are live while the journal has to keep them (R6).
+   A boot is the time from one idem_open to the next.  An item is a slot, the
+   application state, or a sender's entry.  It and its records are live while
+   the journal has to keep them (R6).
 
    A rotation makes a new head; the record that it was made for follows it:
 
@@ -2804,9 +2792,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
-         old one.  A key that is known gets no older by its full record: records
-         before it may be lost, and their time with them; then the sector of its
-         record before stays needed.  A number leaves when it expires, is
+         old one.  A full record makes no known key older: if it would, records
+         between were lost, and their time with them; then the sector of the
+         key's record before stays needed.  A number leaves when it expires, is
          evicted, or another key takes its slot.  The contents of a sender's
          entry follow from these rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
@@ -2829,16 +2817,17 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          again.
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
-         rewritten there, in full, as the last relocated one; but not if it has
-         only the time, which the header has, or forgets a sender that has no
-         entry.  The first answer comes after that.
-     R4  The two sectors after the head are dead, three before a rotation:
-         whichever of the newest sectors a boot takes as head, all that it needs
-         is there.  Failing sectors may leave fewer; a head after which the
-         needed records would not fit into other sectors is not made.
-     R5  For every sector q, the items that need q or an older one, written once
-         more, fit into the heads that can be begun before q is erased.  An item
-         is relocated when this would not hold any more, and no earlier.
+         rewritten there, in full, as the last relocated one, before the first
+         answer.  (Not one that has only the time, which the header has, or that
+         forgot a sender which has no entry.)
+     R4  The two sectors after the head are dead, three before a rotation: so a
+         boot may take the old head or the new one as its head, and all that it
+         needs is there.  Failing sectors may leave fewer dead ones; a head is
+         not made if the needed records would not fit into other sectors later.
+     R5  Every item can be relocated in time: for every sector q, the items that
+         need q or an older one, written once more, fit into the heads that can
+         be begun before q is erased.  An item is relocated when this would not
+         hold any more, and no earlier.
      R6  No sector is erased that is needed for a key, the state or a sender.
 
    A header is valid if and only if
@@ -2893,11 +2882,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         A gap is skipped bytes, or the point after an orphan of kind 3.
      6. After a sector with a loss by D1 to D4 or D9, a record that does not fit
         (D8), or a gap before the first header of a boot, no key ages from the
-        time of that sector's last record to that of the next header: a lost
+        time of that sector's last record to that of the next header.  A lost
         record may have had that time, and have stood before a key that was
-        read, which would count it twice.  After such a gap the next
-        valid record from previous_end on, if there is one, is the last: the
-        boot has rewritten it, at that time.
+        read: the key would count it twice.  If it was a gap before the first
+        header of a boot, the next valid record from previous_end on is the last
+        one, if there is one: the boot has rewritten it, at that time.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on, if
@@ -2913,10 +2902,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          header of the tail names; or no sector counts, and the oldest header
          names one;
      D6. in one of the two physical sectors after the head no valid header
-         stands, and a record is valid for the sequence that would stand there,
-         names a slot, is not relocated, and is no orphan before the claims are
-         interrupted at the end.  The header is damaged; the defaults of the
-         configuration stand for its own, and relocated_end is 0;
+         stands, and a record there is valid for the sequence that would stand
+         there, names a slot, is not relocated, and is no orphan (before claims
+         are interrupted at the end).  The header is damaged; the defaults of
+         the configuration stand for its own, and relocated_end is 0;
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
          ready;
@@ -2928,21 +2917,18 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          a granule begins with a byte that is not erased: a longer record may
          stand there;
      D10. the newest sector counts, and one between it and the one that it names
-         counts by 2: that was a head.  So the newest was begun in vain, and its
-         erase was interrupted: it is skipped; the next that counts is the head.
+         counts by 2, and so was a head later.  So the newest was begun in
+         vain, and its erase was interrupted: it is skipped; the next that
+         counts is the head.
 
-   In the code: D1, D2, D8 idemi_opening_sector; D1 after its last record, D3,
-   D4, D9 idemi_opening_is_loss; D2 by 6 idemi_opening_follow_rewritten; D5
-   idemi_opening_sectors, idemi_reading_find_head; D6
-   idemi_opening_find_headless; D7 idemi_reading_headers; D8 of senders
-   idemi_sender_take; D10 idemi_reading_skipped_a_head.  D7 is found again at
-   each opening until one of the two headers is erased; D8 of a number without
-   an entry until that has expired.
+   In the code these numbers stand where losses are counted.  D7 is found again
+   at each opening until one of the two headers is erased; D8 of a number that
+   has no entry until that has expired.
 
    A torn write is unstable if it reads differently from boot to boot.  Stable
    ones are survived in any number.  One unstable write does no harm if it is
-   rewritten as the newest record; if not (R3) it may count as a loss.  Two in a
-   row may cost the head that both were in: a loss.
+   rewritten as the newest record (R3); if not, it may count as a loss.  Two in
+   a row may cost the head that both were in: a loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
@@ -2959,10 +2945,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
      2. the newest header is another one now, however often that is read;
-     3. no header was valid, it is not blank, and a read failed.
-   Nor was it if a header is valid right before the first sector of a journal is
-   begun (then nothing is written), or right after it the newest header is not
-   that sector's (then nothing is answered).
+     3. no header was valid, it is not blank, and a read failed;
+     4. a header is valid right before the first sector of a journal is begun:
+        then nothing is written;
+     5. right after it the newest header is not that sector's: then nothing is
+        answered.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
@@ -2981,7 +2968,6 @@ static int idemi_storage_result(idem_table *t, int result)
     return IDEM_E_STORAGE;
 }
 
-/* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
     return IDEMI_UP(len, IDEMI_GRANULE(j));
@@ -3066,10 +3052,10 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                                           : result;
 }
 
-/* Erases the next sector where there is no callback for it: fills it, and first
-   makes sure that its header is gone.  Otherwise records that an interrupted
-   rotation left there could be taken for those of the next one, which has the
-   same sequence. */
+/* Erases the next sector where there is no callback for it: fills it.  Its
+   header must be gone first: otherwise records that an interrupted rotation
+   left there could be taken for those of the next one, which has the same
+   sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -3082,7 +3068,8 @@ static int idemi_storage_fill(idem_table *t)
             len = IDEMI_SECTOR_SIZE(j) - at;
         IDEM_MEMSET(t->buffer, (int)m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
-        // The last one too: the next record has the flag that all is durable.
+        // The first, which removes the header; and the last: the next record
+        // has the flag that all before it was durable.
         if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
             result = idemi_storage_sync(t);
     }
@@ -3145,42 +3132,40 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>sender    an entry for each
 
-   An entry counts its sender's keys in the table, and has the time up to which
-   its outcomes may have been evicted, and its floor: the highest number that
-   has expired or was evicted.  A number is sequence and epoch.  A claim of a
-   newer epoch raises the floor to that epoch at once: claims of older epochs
-   are fenced, and make room, as if they had expired.
+   An entry counts its sender's keys in the table, and has its floor, and the
+   time up to which its outcomes may have been evicted.  A claim of a newer
+   epoch raises the floor to that epoch at once: claims of older epochs are
+   fenced, and make room, as if they had expired.
 
    The search for an entry starts at a hash of the scope; an entry that was
    never used ends it.  An entry stays where it is until another sender takes
-   it over, so none is ever moved or marked.  If a floor is lost by that, the
-   record of the new sender's claim says whose: so each later boot forgets the
-   same one (R1e).  Two scopes with one hash share an entry: floors only rise,
-   so more is refused, and nothing is executed twice.
+   it over, so none is ever moved or marked.  A claim that takes over an entry
+   with a floor records whose that was, so that every later boot drops the same
+   floor (R1e).  Two scopes with one hash share an entry: floors only rise, so
+   more is refused, and nothing is executed twice.
 
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor
    that rose in this boot is unsaved: the next boot may find the claim or
    outcome again.  So the entry is written before a number is refused.
 
-   N1  For each floor the journal knows a sector (R6): that and newer ones have
-       all records from which the floor follows.        (idemi_sender_raise)
+   N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
+       is needed for an entry without one.  That sector and newer ones have all
+       records from which the floor follows.            (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
        used.                                       (idemi_sender_candidate)
    N3  An entry counts the keys of its sender, but for those that came from a
        journal when all entries were in use.              (IDEMI_UNCOUNTED)
    ------------------------------------------------------------------------ */
 
-/* `last_use` counts steps of 2^19 ms (8.7 minutes) of the clock.  A use right
-   after a sweep has IDEMI_USE_SWEPT, one right before the next sweep the
-   maximum; each sweep lowers all by the steps since the last one, down to 0
-   after half a year: so it does not wrap. */
+/* `last_use` has steps of 2^19 ms (8.7 minutes) since the last sweep, plus
+   IDEMI_USE_SWEPT.  Each sweep lowers all by the steps that have passed: so
+   none wraps, and after half a year it is 0. */
 #define IDEMI_USE_STEP  0x80000u
 #define IDEMI_USE_MAX   0x7FFFu
 #define IDEMI_USE_SWEPT (IDEMI_USE_MAX - IDEMI_SWEEP_MS / IDEMI_USE_STEP - 1)
 
-/* Entry 1 stands right in front of the slots in memory, entry 2 in front of
-   that, and so on.  0 is none. */
+/* Counted back from the slots (idemi_opening_memory).  0 is none. */
 static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 {
     return (idem_sender *)(void *)t->slots - sender;
@@ -3192,14 +3177,13 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
     return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - a);
 }
 
-/* Steps since the latest sweep */
 static unsigned idemi_sender_steps(const idem_table *t)
 {
     return (unsigned)((t->clock - t->swept) / IDEMI_USE_STEP);
 }
 
 /* Idleness of an entry without keys and floor; one more if its eviction time is
-   the table's, too: nothing is lost with that. */
+   the table's, so that nothing at all is lost. */
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
 /* How little is lost if a new sender takes an entry over; 0: it must stay.  So
@@ -3273,7 +3257,6 @@ static uint64_t idemi_sender_name(const idem_table *t,
     return idemi_hash_strong(t->config, scope, scope_len);
 }
 
-/* Removes the floor of an entry. */
 static void idemi_sender_drop_floor(const idem_table *t, idem_sender *a)
 {
     if (IDEMI_IS_OPENING(t))
@@ -3285,8 +3268,8 @@ static void idemi_sender_drop_floor(const idem_table *t, idem_sender *a)
 }
 
 /* Gives the sender with a name an entry that it may take over; counts that if a
-   floor is lost.  Outcomes of the old sender may have been evicted: so may
-   those of every new one. */
+   floor is lost.  The table's eviction time, which each new sender gets, rises
+   to that of the entry: the old sender is a new one if it comes back. */
 static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
@@ -3297,9 +3280,9 @@ static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
     idemi_sender_drop_floor(t, a);
 }
 
-/* The entry of the sender with a name; if it has none, one that nobody needs
-   becomes its own.  NULL, counted, if there is none: in a journal that may not
-   evict as a loss (D8). */
+/* Finds the entry of the sender with a name; if it has none, gives it one that
+   nobody needs.  If there is none of these either, counts that (as a loss if it
+   is D8), and returns NULL. */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
     idem_sender *a = idemi_sender_candidate(t, name);
@@ -3322,7 +3305,6 @@ IDEMI_INTO uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
     return idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
 }
 
-/* The entry of a slot's sender, or NULL. */
 static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
 {
     return IDEMI_SENDERS(t) ? idemi_sender_known(t, idemi_sender_name_of(t, s))
@@ -3349,12 +3331,12 @@ static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
 /* Raises a sender's floor to the epoch of its number (R1a); if that expires or
    is evicted, to the number itself (R1b).  Keeps O3, as claims of older epochs
    have expired, and N1:
-     the floor rises          it follows from the number's records now, too: it
-                              needs their sector, and is unsaved
-     it does not, and all of  unsaved if the number expires or is evicted: the
-     it was saved             next boot may find that again
-     it does not, and was     as if it rose
-     unsaved
+     the floor        then
+     rises            it follows from the number's records now, too: it needs
+                      their sector, and is unsaved
+     stays, saved     it is unsaved if the number expires or is evicted: the
+                      next boot may find that again
+     stays, unsaved   as if it rose
    If the newest record is about the number, it is rewritten as expired. */
 static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
                                int event)
@@ -3394,7 +3376,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
         t->journal->last_flags |= IDEMI_EXPIRED;
 }
 
-/* Counts the key in a slot less.  Keeps N3. */
+/* Takes the key in a slot out of its sender's count.  Keeps N3. */
 static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
                                  unsigned slot)
 {
@@ -3402,7 +3384,6 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
         a->keys--;
 }
 
-/* Updates a sender's entry after an event of the key in a slot. */
 static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
                                 int event)
 {
@@ -3417,8 +3398,8 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 
 /* Finds the entry of a slot's sender and updates it; marks the key if there is
    none.  While a journal is read only numbers are counted: keys, which have no
-   floor, get their entries last (idemi_opening_finish).  Later only
-   idemi_command_enter gives out entries: this could give away the one that the
+   floor, get their entries last (idemi_opening_finish).  After the opening this
+   gives out no entry (idemi_command_enter does): it could be the one that the
    command under way has found. */
 static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 {
@@ -3478,13 +3459,13 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-/* Marks an undelivered outcome as delivered; also when its key is removed. */
+/* Makes an undelivered outcome a delivered one, which may be evicted. */
 IDEMI_INTO void idemi_keys_mark_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
         return;
     s->state &= (uint8_t)~IDEMI_UNDELIVERED;
-    t->scanned_of = 0;          // it may be evicted now
+    t->scanned_of = 0;          // the search may have passed it
     t->pending--;
 }
 
@@ -3504,7 +3485,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_add_free(t, slot);
 }
 
-/* The same, and updates its sender's entry. */
+/* As idemi_keys_remove, after an update of its sender's entry. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 {
     idemi_sender_update_of(t, slot, event);
@@ -3569,7 +3550,7 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
 }
 
 /* Moves a past time that is longer ago than any retention to that: it must stay
-   inside the window. */
+   inside the clock's window. */
 static uint32_t idemi_keys_cap_age(const idem_table *t, uint32_t at)
 {
     if (t->clock - at > IDEM_RETENTION_MAX)
@@ -3618,7 +3599,6 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
            !idemi_sender_outdated(t, s);
 }
 
-/* True if a slot has a key of the sender with a name. */
 IDEMI_INTO int idemi_keys_has_sender(const idem_table *t, uint64_t name,
                                      unsigned slot)
 {
@@ -3646,7 +3626,7 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
-   slot through the window.  If no record was written for IDEMI_NEVER_MS the
+   slot out of its window.  If no record was written for IDEMI_NEVER_MS the
    clock stops until one is: a record's time is a 32-bit difference. */
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
@@ -3676,8 +3656,8 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
                                     the old value (`counted`) counts only the
                                     excess
 
-   If it followed small steps back, eight threads that read the tick before they
-   take the lock would make it run at five times its speed. */
+   If it followed small steps back, threads that read the tick before they take
+   the lock would make it run too fast. */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
@@ -3828,7 +3808,6 @@ static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
     return (*p->mask & bit) ? idemi_cursor_varint(p, number) : otherwise;
 }
 
-/* Words of four bytes, the lowest byte first */
 static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
 {
     if ((uint32_t)(p->end - p->at) < 4 * count) {
@@ -3839,6 +3818,7 @@ static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
     p->at += 4 * count;
 }
 
+/* Bytes: returns those that were given; when reading, those in the record. */
 static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
                                                const unsigned char *bytes,
                                                uint32_t len)
@@ -4063,7 +4043,7 @@ static const idemi_header *idemi_reading_header(idem_table *t,
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
-/* The same, but only of that sequence. */
+/* As idemi_reading_header, but NULL if the header has another sequence. */
 static const idemi_header *idemi_reading_header_of(idem_table *t,
                                                    uint32_t sequence)
 {
@@ -4078,7 +4058,6 @@ static uint32_t idemi_reading_longest(const idem_journal *j)
     return IDEMI_ROUND4(IDEMI_RECORD_LIMIT(j));
 }
 
-/* True if a record is within the configured limits. */
 static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 {
     const idem_config *config = IDEMI_CONFIG(t);
@@ -4153,7 +4132,8 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     return idemi_storage_granules(j, len + 4);
 }
 
-/* The same for any offset: most have no record, as one byte shows. */
+/* As idemi_reading_parse, but reads the bytes first: at most offsets one byte
+   shows that there is no record. */
 static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
@@ -4193,6 +4173,7 @@ typedef struct idemi_found {
     } data;
 } idemi_found;
 
+/* Makes *found empty, and the buffer: the next read is from the storage. */
 static void idemi_reading_reset(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
@@ -4203,10 +4184,10 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* Searches a sector, from an offset on, for a record that is not relocated: one
-   that describes a slot or, with `any`, any, even the commit record.  If a
-   relocated record before `relocated_end` is missing, the granule there, that
-   of the commit record, does not count.  Needs the defaults of the sector's
+/* Searches a sector for a record that is not relocated: of a slot or, with
+   `any`, of anything, even the commit record.  Reads relocated ones first, from
+   an offset on: if one is missing, the granule at relocated_end, where the
+   commit record stands, does not count.  Needs the defaults of the sector's
    header.  Returns whether there is one. */
 IDEMI_APART
 static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
@@ -4239,9 +4220,7 @@ static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
 }
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
-   a head, counts a loss by D7, once however often that is found: where a header
-   names a newer sector than stands in that one's position, a journal was begun
-   over this one, when the storage was not ready. */
+   a head, counts D7, at most once. */
 static uint32_t idemi_reading_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
@@ -4298,10 +4277,10 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
 }
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
-   down, makes it the head, and returns whether there is one.  Its relocated
-   records are read from `records` on; IDEMI_AFTER_COMMIT: it must count by 2.
-   If none counts, the oldest header may name one that did (D5).  Leaves the
-   defaults of the header that was read last. */
+   down, makes it the head, and returns whether there is one.  `records`: where
+   records begin; IDEMI_AFTER_COMMIT: the sector must count by 2.  If none
+   counts, the oldest header may name one that did (D5).  Leaves the defaults of
+   the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
                                    uint32_t records)
 {
@@ -4318,9 +4297,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         j->defaults = h->defaults;
         if (idemi_reading_find_record(t, sequence, records, h->relocated_end,
                                       1)) {
-            // It was begun in vain, and its erase was interrupted: it read as
-            // erased to the boot that used the sectors before it (D10).
-            if (idemi_reading_skipped_a_head(t, named, sequence)) {
+            if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
                 t->stats.lost |= 1;
                 continue;
             }
@@ -4345,17 +4322,27 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
-       is older than the tail: idemi_journal_write, _undo, _rotate.
+       is older than the tail: idemi_journal_write, _undo_needs, _rotate.
+
+   One record is written in these steps (idemi_journal_...):
+
+     make_ready   rotates until the head has room for any record
+     compose      encodes the record into the buffer
+     write        writes the buffer into the head
+     put          compose, write
+     end_append   the head ends after it; or takes no more, after a failure
+     append       put, end_append
+     record       make_ready, append
    ------------------------------------------------------------------------ */
 
-/* The last item in number. */
 static idemi_item idemi_journal_highest(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
 
 /* Physical sectors 1 to 3, in which the first heads of a journal are begun: a
-   power cut may leave any bytes there. */
+   power cut may leave any bytes there.  (sector - 1 is less than this of them
+   alone: of sector 0 it wraps.) */
 #define IDEMI_FIRST_SECTORS 3u
 
 /* Dead sectors after the newest one that was begun. */
@@ -4459,7 +4446,6 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     return IDEM_OK;
 }
 
-/* Writes a record into the head, which has room for it. */
 static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
                              const void *more)
 {
@@ -4478,8 +4464,8 @@ static void idemi_journal_close_head(idem_journal *j)
     j->at = IDEMI_SECTOR_SIZE(j);
 }
 
-/* Sectors are counted in at most this many groups: a bound on the stack.  With
-   fewer than 15 sectors each is a group of its own. */
+/* Sectors are counted in at most this many groups, to bound the stack: with
+   fewer than 15 sectors each is one of its own. */
 #define IDEMI_GROUPS 16u
 
 /* Dead sectors that are kept after the head (R4) */
@@ -4487,10 +4473,17 @@ static void idemi_journal_close_head(idem_journal *j)
 
 /* Plans a rotation that makes `head` the newest sector.  Sets next_tail: the
    oldest sector that is needed then.  Returns how many items, the oldest first,
-   must be relocated into it to keep R5: for each sector q, of the items that
-   need q or an older one, those that do not `fit` into the heads that can be
-   begun after `head` and before q is erased; of all these numbers the largest.
-   Sectors are counted in groups, a group as its oldest one. */
+   must be relocated into it to keep R5.  For each sector q: `items` need q or
+   an older one; `fit` of them can wait, as they have room in the heads that can
+   be begun after `head` and before q is erased.  The largest of all items - fit
+   is returned.  A group counts as its oldest sector.
+
+   That is at most k, the room of a head, if there are S = IDEM_SECTORS sectors.
+   For a q older than the last head: the plan before this one left at most as
+   many items as fit into the heads to come, this one included.  For the last
+   head itself: it may need all items, h k at most.  S - 3 heads come before it
+   is erased, this one included; S / 15 less, as its group may begin that many
+   sectors earlier; and h <= S - 3 - S / 15. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -4521,9 +4514,10 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
     return must;
 }
 
-/* Relocates the items that must leave their sectors, the oldest sector first:
-   in a rotation (`flags` IDEMI_RELOCATED) for this head, as many as it has room
-   for; in idle work (0) for the next one, a single item, and then IDEM_MORE.
+/* Relocates the items that must leave their sectors, the oldest sector first.
+     flags IDEMI_RELOCATED   in a rotation: all that have room in this head
+     flags 0                 in idle work: one that the next head would have to
+                             take; IDEM_MORE
    By R5 all have room, but not after skipped sectors, or after limits of the
    configuration have grown: then another head is begun.  All items leave a
    sector with a loss: the next opening must not find that again. */
@@ -4626,7 +4620,7 @@ static int idemi_journal_try_sector(idem_table *t)
 }
 
 /* Makes the items that a failed rotation relocated need the tail: their old
-   sectors are not known any more.  That of the newest record's item is. */
+   sectors are not known any more.  Of the newest record's item it is known. */
 static void idemi_journal_undo_needs(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
@@ -4661,7 +4655,8 @@ static void idemi_journal_erase_begun(idem_table *t)
 /* Sets next_tail for a head in the next sector; returns whether that leaves
    room to begin another one later.  Right after a head it does, by R5; after
    skipped sectors if all live items fit into the heads that can be begun from
-   there on: two more than the plan counts, as none must stay dead for R4. */
+   there on.  As none must stay dead for R4 then, these are IDEMI_KEPT_DEAD more
+   than the plan counts for that head. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4671,7 +4666,6 @@ static int idemi_journal_plan_next(idem_table *t)
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
-/* Sectors that are tried in one rotation */
 #define IDEMI_TRIES 2u
 
 /* Makes a new head; skips one failing sector.  After a failure nothing more is
@@ -4684,7 +4678,7 @@ static int idemi_journal_rotate(idem_table *t)
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
-    // Storage that reads as blank until it is ready: nothing is written then.
+    // It read as blank, and was not ready: write nothing.
     if (!j->sequence && idemi_reading_newest_again(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
@@ -4709,8 +4703,8 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
-    // Blank storage has this header now, and no newer one.  If not, it is not
-    // ready: acknowledge nothing, for older headers could hide it later.
+    // Blank storage has this header now, and no newer one.  If not, it was not
+    // ready: acknowledge nothing, as an older journal could hide this one.
     if (!j->head && idemi_reading_newest_again(t)) {
         idemi_journal_close_head(j);
         return IDEM_E_STORAGE;
@@ -4723,11 +4717,10 @@ static int idemi_journal_rotate(idem_table *t)
     return IDEM_OK;
 }
 
-/* Rotates until the head has room for any record, with `anew` at least once;
-   with volatile claims also until it has a token for one: so the erases that
-   this takes after interrupted rotations are in a boot's first call.  Rotates
-   too if no record was written for IDEM_RETENTION_MAX: a header has the time,
-   and the clock must not stop during a lease (idemi_keys_advance). */
+/* Rotates until the head has room for any record, and there is a token for a
+   volatile claim.  At least once with `anew`, or if no record was written for
+   IDEM_RETENTION_MAX: a header has the time, and the clock must not stop during
+   a lease (idemi_keys_advance). */
 IDEMI_SLOW
 static int idemi_journal_make_ready(idem_table *t, int anew)
 {
@@ -4764,14 +4757,12 @@ static int idemi_journal_end_append(idem_table *t, int result)
                                                     : result;
 }
 
-/* Appends a record to the head, which is ready for it. */
 static int idemi_journal_append(idem_table *t, idemi_item item, unsigned flags,
                                 const void *more)
 {
     return idemi_journal_end_append(t, idemi_journal_put(t, item, flags, more));
 }
 
-/* Makes the head ready, and appends a record without an outcome. */
 static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 {
     int result = idemi_journal_make_ready(t, 0);
@@ -4786,10 +4777,11 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
-/* Sectors before the end of tokens that take no claim */
+/* In the last sectors before tokens end no claim is granted: the outcomes of
+   earlier ones must fit (S7). */
 #define IDEMI_LAST_SECTORS 256u
 
-/* The sequence from which on no claim is granted. */
+/* The first of them */
 static uint32_t idemi_journal_sequence_end(const idem_journal *j)
 {
     idem_token end = IDEMI_TOKEN_MAX / IDEMI_SECTOR_SIZE(j);
@@ -4797,7 +4789,7 @@ static uint32_t idemi_journal_sequence_end(const idem_journal *j)
     return (end < UINT32_MAX ? (uint32_t)end : UINT32_MAX) - IDEMI_LAST_SECTORS;
 }
 
-/* Makes room for one more claim and its outcome (S7). */
+/* Makes room for a claim and its outcome (S7). */
 static int idemi_journal_admit(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4817,8 +4809,8 @@ static int idemi_journal_admit(idem_table *t)
 
 /* Writes the outcome of a slot's claim; with its key if the claim was not
    written, or if there is state: they must be in one record.  An earlier state
-   is made durable first: this one was made of it, and a torn batch could keep
-   the later one alone. */
+   in this batch is synced first: this one was computed from it, and a torn
+   batch could keep the later one alone. */
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags,
                                         const idem_outcome *out)
@@ -4834,9 +4826,9 @@ static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
     return idemi_journal_append(t, slot, flags, out);
 }
 
-/* Before the first answer of a boot that relies on earlier records: rotates.
-   The header has the end of the old head, so no later boot reads more records
-   there than this one did (S10). */
+/* Rotates, if this boot has not: before the first answer that relies on earlier
+   records.  The new header has the end of the old head, so no later boot reads
+   more records there than this one did (S10). */
 IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->rotated
@@ -4844,8 +4836,8 @@ IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
                : IDEM_OK;
 }
 
-/* If rotation fails: true if a slot may be trusted, as the newest record, whose
-   cells may be marginal, is about another item. */
+/* True if the newest record, whose cells may be marginal, is not about a slot:
+   then the slot can be trusted though no rotation succeeds. */
 static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->last_item;
@@ -4883,6 +4875,7 @@ static int idemi_journal_maintain(idem_table *t)
    The order, and the loss rules D1 to D10, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
+/* Counts a loss, in a sector that all items must leave. */
 IDEMI_APART
 static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
 {
@@ -4983,8 +4976,8 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
 }
 
 /* The newest outcome that is at least `age` old, or `capacity`: one of that age
-   is inserted after it.  The search starts at the outcome in the record before:
-   relocated ones in a row were mostly completed at about the same time. */
+   is inserted after it.  The search starts at the outcome in the record before,
+   which mostly is the one, or close to it. */
 static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
 {
     unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
@@ -5038,8 +5031,8 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     return slot;
 }
 
-/* Before a claim whose sender took over the entry of another (R1e): the numbers
-   of that one were gone by then, and its floor goes. */
+/* Removes the numbers and the floor of the sender whose entry the sender of
+   this claim took over, if there is one (R1e). */
 static void idemi_opening_apply_takeover(idem_table *t, const idemi_record *r)
 {
     idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
@@ -5081,7 +5074,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* After a gap before the first header of a boot (rule 6): moves the clock to
+/* Moves the clock, after a gap before the first header of a boot (rule 6), to
    the time of the record that it has rewritten, the first valid one from an
    offset on.  Returns whether that has the flag that all before it was durable
    (D2). */
@@ -5157,12 +5150,12 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         // An outcome whose claim is lost, or itself damaged; the last one of
         // the sector may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
-        // A commit record alone does not confirm the rewritten record before
-        // it: that one stays the newest.
+        // Not the commit record: as long as it is the last one, the rewritten
+        // record before it is the newest.
         if (at != relocated_end || r->slot)                     // 4
             idemi_opening_set_newest(j, r, of);
-        // Before this record: the next boot rewrites it (R3), or the header has
-        // its time.  A forgotten sender's record is not rewritten: after it.
+        // The sector ends before this record if the next boot rewrites it, or
+        // the header has its time (R3); after one that forgot a sender.
         j->end = j->at;
         j->at = at += len;
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
@@ -5208,8 +5201,8 @@ static int idemi_opening_next_sector(idem_table *t, uint32_t sequence,
     return 1;
 }
 
-/* Reads all sectors from the tail to the head.  A named one that is missing is
-   lost (D5); so is the head if its header does not read the same again. */
+/* Reads all sectors from the tail to the head.  Counts D5, and a head whose
+   header does not read the same again. */
 IDEMI_APART
 static void idemi_opening_sectors(idem_table *t)
 {
@@ -5282,10 +5275,10 @@ static int idemi_opening_check_blank(idem_table *t)
     return idemi_reading_newest_again(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
-/* Searches for records whose header is damaged, in the sectors that a rotation
-   after the head may have begun (D6).  Skips these sectors: the records are not
-   erased before a header has recorded the loss.  If there is no head, and a
-   header is there a moment later, the storage was not ready. */
+/* Counts D6, in the sectors that a rotation after the head may have begun: they
+   count as begun then, so that none is erased before a header has recorded the
+   loss.  If there is no head, and a header is there a moment later, the storage
+   was not ready. */
 IDEMI_APART
 static void idemi_opening_find_headless(idem_table *t)
 {
@@ -5303,9 +5296,9 @@ static void idemi_opening_find_headless(idem_table *t)
         }
 }
 
-/* Reads the journal, if there is one, into the table.  The journal is as before
-   a boot's first rotation then: newest sector and next token are known, and the
-   head takes no record.  The slots are not in a list yet (_finish). */
+/* Reads the journal, if there is one, into the table.  After that it is in the
+   state `opened`: newest sector and next token are known.  The slots are not in
+   a list yet (idemi_opening_finish). */
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5359,10 +5352,18 @@ typedef uint64_t idemi_size;
 typedef uint32_t idemi_size;
 #endif
 
-/* The longest read, in bytes */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
-/* Lays an empty table out in memory, if that is large enough and aligned. */
+/* Lays an empty table out in memory, if that is large enough and aligned:
+
+                  sender entries, the last one first
+     slots        capacity x stride bytes
+     links        capacity + 1
+     index        capacity x IDEMI_WORDS words
+     state        state_max bytes, to a multiple of 4
+     journal      idem_journal; this and what follows only with storage
+                  for each item the sector that it needs (idemi_storage_needs)
+     buffer       all that is left, up to IDEMI_READ_MAX bytes */
 static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                 size_t size)
 {
@@ -5468,8 +5469,8 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
         return;
     }
     a = idemi_sender_of(t, s);
-    // Without a floor none is gone: a key has taken the entry over since, and
-    // the field is an eviction time now.
+    // Without a floor a key has taken the entry over since, and until.gone is
+    // an eviction time now.
     if (a && a->floor[0] && idemi_sender_has_gone(a, idemi_slot_number(s))) {
         idemi_sender_uncount(t, a, slot);
         idemi_keys_remove(t, slot);
@@ -5477,9 +5478,7 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 }
 
 /* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys.  Any outcome
-   from before the opening may have been evicted; with a journal that never
-   evicts, none that would be remembered.  No floor that was read is unsaved. */
+   counts each key in its sender's entry, and drops expired keys. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5491,13 +5490,13 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
             idemi_opening_finish_key(t, slot);
         else
             idemi_order_add_free(t, slot);
-    t->evicted_until = t->clock;
+    t->evicted_until = t->clock;        // any may have been evicted before
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
-        t->evicted_until -= IDEM_RETENTION_MAX;
+        t->evicted_until -= IDEM_RETENTION_MAX;         // here none has been
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
         idemi_sender_at(t, i)->until.evicted = t->evicted_until;
-        idemi_sender_at(t, i)->unsaved = 0;
+        idemi_sender_at(t, i)->unsaved = 0;     // it was read
     }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = t->counted = now_ms;
@@ -5510,7 +5509,6 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
    nothing can fail: so a call that fails changed nothing (S7).
    ------------------------------------------------------------------------ */
 
-/* Slots that one idem_maintain checks. */
 #define IDEMI_MAINTAIN_SLOTS 64
 
 /* A begin that finds the table full records the time after this silence. */
@@ -5541,7 +5539,8 @@ IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
                : NULL;
 }
 
-/* The slot of a current claim; or NULL, counted as fenced.  S1 is here. */
+/* The slot of a claim, if that is current.  If not, counts it as fenced, and
+   returns NULL.  S1 is here. */
 static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_STATUS);
@@ -5577,7 +5576,6 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
                    age >= t->clock - (a ? a->until.evicted : t->evicted_until));
 }
 
-/* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
     return a && IDEMI_CONFIG(t)->quota && a->keys >= IDEMI_CONFIG(t)->quota;
@@ -5637,8 +5635,8 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 }
 
 /* Releases a key: writes that, and frees its slot.  With senders the record is
-   made durable: otherwise, if a batch is torn, the number could be taken for
-   one that expired, and raise the floor. */
+   synced: a torn batch could lose it and keep a later key in the slot, as if a
+   number there had expired, which raises the floor (R1b). */
 IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
@@ -5699,7 +5697,6 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     return result;
 }
 
-/* Sets the reply to the outcome of a slot. */
 static void idemi_command_replay(const idem_table *t, unsigned slot,
                                  idemi_query *q)
 {
@@ -5732,9 +5729,9 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
-/* Fills in the query's claim, all but its state; the lease comes later.  Called
-   for the record and once more for the slot: a host's wide copy would wait for
-   the narrow stores before it. */
+/* Fills a slot with the query's claim, all but state and lease.  Called for the
+   record and once more for the slot: a copy would be slower on a host, as wide
+   loads wait for the narrow stores before them. */
 IDEMI_APART
 static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
                                      const idemi_query *q, idem_slot *s)
@@ -5768,11 +5765,12 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
     int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
 
-    // Smaller only where records were lost, and their sector had to be erased.
+    // It grows, unless a loss made the journal use a sequence again.
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
                                            t->journal->at)
                       : t->token + 1;
-    // A recorded claim that was interrupted would expire while this is held.
+    // After a recorded claim of the key record this one, too: the next boot
+    // would let that one expire while this is held.
     writes |= IDEMI_JOURNAL(t) &&
               (replaces || (attempt > 1 && idemi_storage_needs(t)[slot] !=
                                                IDEMI_NOWHERE));
@@ -5864,7 +5862,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
 static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
                                           const idemi_id *id)
 {
-    uint32_t lowest = 0;        // none; less 1 it is above all numbers
+    uint32_t lowest = 0;        // none; compared less 1, 0 is the highest
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
@@ -5878,8 +5876,8 @@ static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
     return lowest - 1 < a->floor[0];
 }
 
-/* Before a number is refused: writes its sender's entry if the floor is
-   unsaved.  Otherwise a later boot could grant a claim on it (S10). */
+/* Writes a sender's entry if its floor is unsaved, before a number is refused.
+   Otherwise a later boot could grant a claim on that (S10). */
 static int idemi_command_save_floor(idem_table *t, idem_sender *a,
                                     const idemi_id *id)
 {
@@ -5895,7 +5893,6 @@ static int idemi_command_save_floor(idem_table *t, idem_sender *a,
     return result;
 }
 
-/* Makes room for a claim in the journal, then grants it. */
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
@@ -6014,7 +6011,6 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     return result;
 }
 
-/* Sets *e to the key in a slot. */
 static void idemi_command_describe(const idem_table *t, unsigned slot,
                                    idem_entry *e)
 {
@@ -6045,7 +6041,6 @@ static void idemi_command_describe(const idem_table *t, unsigned slot,
     }
 }
 
-/* Copies a piece of a response. */
 static int idemi_command_response(idem_table *t, void *dst, size_t *len,
                                   const idem_claim *claim, size_t at)
 {
@@ -6098,11 +6093,9 @@ enum {
     IDEMI_BROKEN_N2,      IDEMI_BROKEN_N3,
     IDEMI_BROKEN_R6,
     IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
-    IDEMI_BROKEN_N1             /* a floor without a sector, not unsaved; or a
-                                   sector without a floor */
+    IDEMI_BROKEN_N1
 };
 
-/* True if a sector is needed for an item. */
 static int idemi_check_needs(const idem_table *t, idemi_item item)
 {
     return IDEMI_JOURNAL(t) && idemi_storage_needs(t)[item] != IDEMI_NOWHERE;
@@ -6169,6 +6162,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 0;
 }
 
+/* R6, and the ring. */
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -6190,6 +6184,7 @@ typedef struct idemi_tally {
     uint32_t listed;                        /* in the order and the free list */
 } idemi_tally;
 
+/* All slots, by themselves; counts them. */
 static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
 {
     unsigned slot;
@@ -6215,6 +6210,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     return 0;
 }
 
+/* O1, but for finished slots that are not listed: those make O2 fail. */
 static int idemi_check_order(const idem_table *t, idemi_tally *tally)
 {
     unsigned ends = IDEMI_CAPACITY(t);
@@ -6237,6 +6233,7 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
     return t->links[ends].older == slot ? 0 : IDEMI_BROKEN_O1;
 }
 
+/* O2; and all slots are listed or in progress. */
 static int idemi_check_free(const idem_table *t, idemi_tally *tally)
 {
     unsigned slot = t->free;
@@ -6250,6 +6247,7 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
                : IDEMI_BROKEN_O2;
 }
 
+/* N1 to N3. */
 static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
 {
     uint32_t counted = 0;
@@ -6315,8 +6313,8 @@ IDEMI_INTO int idemi_public_is_open(const idem_table *t)
     return t && t->magic == IDEMI_MAGIC;
 }
 
-/* The start of every call on an open table, if its arguments are `valid`: takes
-   the lock.  IDEM_OK, or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
+/* Takes the lock for a call whose arguments are `valid`, on an open table.
+   IDEM_OK; or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
 IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
 {
     const idem_config *config;
@@ -6335,7 +6333,7 @@ IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
     return IDEM_OK;
 }
 
-/* The same for a call with the time, which it follows. */
+/* As idemi_public_enter, and follows the tick. */
 static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
 {
     int result = idemi_public_enter(t, valid);
@@ -6345,6 +6343,7 @@ static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
     return result;
 }
 
+/* Gives the lock back at the end of a call; returns its result. */
 static int idemi_public_leave(idem_table *t, int result)
 {
     const idem_config *config = IDEMI_CONFIG(t);
@@ -6402,8 +6401,8 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     return IDEM_OK;
 }
 
-/* The same for a request that begins: validates the other fields, too, and
-   hashes the payload. */
+/* As idemi_public_query, for a request that begins: validates the other fields,
+   too, and hashes the payload. */
 static int idemi_public_request(const idem_table *t, idemi_query *q,
                                 const idem_request *rq)
 {
@@ -6522,7 +6521,8 @@ static int idemi_public_valid_config(const idem_config *given)
         !IDEMI_STORAGE(config) || idemi_public_valid_storage(config->storage));
 }
 
-/* The part of idem_open and idem_format before the storage is read.  The table
+/* The part of idem_open and idem_format before the storage is read.  (In two
+   parts, so that a program which never formats does not link that.)  The table
    of another build may be smaller: it is not touched. */
 static int idemi_public_prepare(idem_table *table, const idem_config *config,
                                 void *memory, size_t size, uint32_t build)
@@ -6543,7 +6543,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     return idemi_opening_geometry(table);
 }
 
-/* The part of them after that. */
+/* The part after that: reads the journal, unless `result` is a failure. */
 static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
 {
     if (result == IDEM_OK && IDEMI_JOURNAL(table))
@@ -6598,8 +6598,8 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
 }
 
 /* Three passes, so that the words of the index are fetched at the same time,
-   and then the slots.  A request that is in order has the answer IDEM_OK, which
-   no begin gives, until it is begun. */
+   and then the slots.  Until it is begun, a valid request's answer is IDEM_OK,
+   which no begin gives. */
 IDEMI_FLAT
 IDEM_API int idem_begin_many(idem_table *table, int *answers,
                              idem_reply *replies, const idem_request *requests,
@@ -6796,9 +6796,9 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
-/* Unlocks, syncs, and locks again.  All is durable only if nothing was written
-   meanwhile: then the next record still goes to the same offset.  After a
-   failure the sync under the lock fails too, and stops all writing. */
+/* Unlocks, syncs, and locks again.  If the next record still goes to the same
+   offset, nothing was written meanwhile, and all is durable.  After a failure
+   the sync under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -6842,7 +6842,8 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* The start of a call about one key: the lock, and the key's slot. */
+/* Takes the lock, and finds the slot of a request's key.  If there is none,
+   gives the lock back: IDEM_E_NOT_FOUND. */
 static int idemi_public_lookup(idem_table *table, unsigned *slot,
                                const idem_request *request, uint32_t now_ms)
 {
@@ -7220,8 +7221,8 @@ IDEM_API const char *idem_explain(const idem_config *config)
     return text ? text : idemi_explain_quota(config);
 }
 
-/* They check the rules by functions of their own, so that they cost nothing
-   where they are not called: functions with two callers are not inlined. */
+/* These call idemi_explain_config, not idemi_public_valid_config: with a second
+   caller that would no longer be inlined into idem_open. */
 IDEM_API size_t idem_memory_size(const idem_config *config)
 {
     idem_table t;
@@ -7310,7 +7311,6 @@ static size_t idemi_arriving_string(unsigned char *dst, const char *text,
         return 0;
     for (at = 1; at + 1 < text_len; at++) {
         char c = text[at];
-
         if (c == '\\') {
             c = text[++at];
             if (at + 1 == text_len || (c != '"' && c != '\\'))
@@ -7362,7 +7362,6 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
         return IDEM_E_ARG;
     for (i = 0; i < text_len; i++) {
         unsigned digit = idemi_arriving_digit(text[i]);
-
         if (digit == 32)
             return IDEM_E_ARG;
         word = (word << 5 | digit) & 0xFFF;
@@ -7504,7 +7503,7 @@ static int idemi_file_is_mine(const idem_file *file)
     return file->owner == (long)getpid();
 }
 
-/* EWOULDBLOCK if somebody else has the lock. */
+/* Locks a file; EWOULDBLOCK if somebody else has the lock. */
 static int idemi_file_lock(int fd)
 {
     while (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -7525,7 +7524,6 @@ static int idemi_file_move(int fd, uint32_t at, void *dst, const void *src,
             dst ? pread(fd, (unsigned char *)dst + done, len - done, from)
                 : pwrite(fd, (const unsigned char *)src + done, len - done,
                          from);
-
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)             // 0: somebody has truncated the file
@@ -7568,7 +7566,6 @@ static int idemi_file_flush(int fd, int (*flush)(int fd))
     return error;
 }
 
-/* The callbacks. */
 static int idemi_file_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     const idem_file *file = (const idem_file *)ctx;
@@ -7676,7 +7673,6 @@ static int idemi_file_sync(void *ctx)
     return file->error;
 }
 
-/* 1 if all bytes of the file are zero. */
 static int idemi_file_is_blank(idem_file *file, off_t size)
 {
     unsigned char block[IDEMI_FILE_BLOCK], any = 0;
@@ -7724,7 +7720,6 @@ static int idemi_file_follow(char *path)
     for (links = 0; links < 40; links++) {      // as many as Linux follows
         ssize_t len = readlink(path, target, sizeof target);
         size_t folder;
-
         if (len < 0)
             return errno == EINVAL ? 0 : errno;
         folder = target[0] == '/' ? 0 : (size_t)(strrchr(path, '/') + 1 - path);
