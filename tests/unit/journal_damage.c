@@ -121,8 +121,8 @@ static const scenario scenarios[] = {
       "lost0 Bc,ms=1200000:replay" },
     // .. nor within a boot, which rewrites none.
     { "s6_and_none_for_one_whose_program_failed",
-      "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc fail1,how=1 "
-      "Bd,ms=2000000:storage Be rotated Y damage,how=5,at=97 P loss "
+      "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
+      "fail1,how=1 Bd,ms=2000000:storage Be rotated Y damage,how=5,at=97 P loss "
       "Bc,ms=1700000:replay" },
     // Of a sector that is lost only its own time is.
     { "what_is_read_after_a_lost_sector_ages",

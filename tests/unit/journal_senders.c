@@ -157,6 +157,13 @@ static const scenario scenarios[] = {
       "B1,retention=60000 C1 wait1800000 B0,retention=60000 C0 wait1800000 "
       "B94,retention=60000 C94 wait1800000 B1:old B0:old wait1800000 "
       "B2,retention=60000 C2 B1:old P lost0 B1:old rotate,n=1 P lost0 B1:old" },
+    // .. also in the newest record, which a restart writes again.
+    { "who_was_forgotten_by_the_newest_claim_stays_recorded",
+      "nor: keys=96 evict capacity=8 senders=2 scopes=3 most=9 "
+      "B1,retention=60000 C1 wait1800000 B0,retention=60000 C0 wait1800000 "
+      "B94,retention=60000 C94 wait1800000 B1:old B0:old wait1800000 "
+      "B2,retention=60000 P lost0 B1:old P lost0 B1:old rotate,n=1 P lost0 "
+      "B1:old" },
     // Keys that have expired take no entry, and no other's count.
     { "an_expired_key_takes_no_entry_at_an_opening",
       "nor: evict capacity=4 senders=1 scopes=2 Ba,retention=1000 Ca "
