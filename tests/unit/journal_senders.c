@@ -520,3 +520,13 @@ TEST(without_senders_what_was_forgotten_is_no_loss)
     the.config.senders = 0;
     run("P lost0 Bd:replay");
 }
+
+/* The newest record, which is rewritten, is no floor without an entry. */
+TEST(a_floor_without_an_entry_is_not_rewritten)
+{
+    device_on(&nor, "capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
+                    "B0,retention=9000000 B1,retention=1000 wait300000000 "
+                    "B1,retention=9000000:old unjudged +senders=1 P "
+                    "B3,retention=9000000:full");
+    is(relocated(), 0);
+}
