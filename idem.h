@@ -4634,16 +4634,18 @@ static void idemi_journal_undo_needs(idem_table *t, uint32_t last_needs)
         needs[j->last_item] = last_needs;
 }
 
-/* Erases uncommitted sectors after the head, the newest first: so none can be
-   taken for the head later, and their sequences can be used again. */
-static void idemi_journal_erase_begun(idem_table *t)
+/* Erases uncommitted sectors after the head whose tokens begin at `from` or
+   later, the newest first: so none can be taken for the head later, and their
+   sequences can be used again. */
+static void idemi_journal_erase_begun(idem_table *t, idem_token from)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
     if (j->erase == IDEMI_ERASING)      // the sector after the newest one
         (void)idemi_storage_erase(t, 1);
-    while (j->sequence > last) {
+    while (j->sequence > last &&
+           idemi_record_token(t, j->sequence, 0) >= from) {
         j->sequence--;
         if (idemi_storage_erase_now(t) < 0) {
             j->sequence++;
@@ -4687,10 +4689,14 @@ static int idemi_journal_rotate(idem_table *t)
     // Uncommitted sectors of an earlier boot.  After a loss they may hold the
     // lost records (D6), after a failure that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
-        idemi_journal_erase_begun(t);
+        idemi_journal_erase_begun(t, 0);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
+        // Lost records that the opening found (D6, D10) go last: until a header
+        // has recorded the loss, the next opening must find them, too.
+        if (!idemi_journal_plan_next(t) && t->stats.lost && !j->rotated)
+            idemi_journal_erase_begun(t, t->token);
         if (!idemi_journal_plan_next(t))
-            idemi_journal_erase_begun(t);
+            idemi_journal_erase_begun(t, 0);
         if (!idemi_journal_plan_next(t))
             return IDEM_E_SPACE;
         result = idemi_journal_try_sector(t);
@@ -4736,8 +4742,10 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
+        uint32_t head = j->head;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
-        anew = 0;
+        // D6 would not find this head if its header is damaged: another one.
+        anew = j->head - head > IDEMI_TRIES;
     }
     return result;
 }
@@ -5267,7 +5275,7 @@ static int idemi_opening_check_blank(idem_table *t)
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
                     : byte != IDEMI_CONFIG(t)->storage->erased)
-                return t->storage_error || idemi_reading_headers(t)
+                return idemi_reading_headers(t) || t->storage_error
                            ? IDEM_E_STORAGE
                            : IDEM_E_FORMAT;
         }

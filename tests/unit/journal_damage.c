@@ -25,6 +25,17 @@ static const scenario scenarios[] = {
       "Bb note Ba,retention=9000000 Ca,confirm Cb Da,ms=5000000 P Bc "
       "damage,how=# P loss Ga,ms=8999000:ok P loss Bd:uncertain P lost0 "
       "Ga,ms=8999000:ok" },
+    // A head that D6 would not find, for two sectors were skipped before it, is
+    // followed by another one, which names it.
+    { "a_head_after_two_skipped_sectors_is_missed",
+      "nor: Aa P fail1,forever Bb:storage works Bb note Cb damage,how=6 P lost1 "
+      "Bb:uncertain" },
+    // Sectors with lost records are not erased for programs that fail: nothing
+    // has recorded the loss yet.
+    { "a_loss_is_not_forgotten_when_no_head_can_be_made",
+      "nor: Aa P Bb note Cb damage,how=6 P lost1 fail1,forever Bc:storage "
+      "Bc:storage Bc:storage Bc:storage Bc:storage Bc:storage Bc:storage works "
+      "P lost1 Bb:uncertain" },
     // the end of the newest
     { "one_unreadable_record_at_the_end_may_be_torn",
       "roomy: Ba Ca Bb Cb note damage,how=# P lost0 Ba:replay Bb:recover" },

@@ -62,6 +62,24 @@ TEST(foreign_data_is_refused_and_not_touched)
     }
 }
 
+/* Foreign data, and reads that fail from the nth on: a storage that cannot be
+   read is not told from another journal. */
+TEST(foreign_data_is_no_reason_when_a_read_failed)
+{
+    device *d = device_on(&nor, "sectors=6");
+    uint32_t reads, n;
+
+    flash_fill(&d->medium, 0, 6 * nor.sector_size, 'x');
+    reads = d->medium.reads;
+    is(reopen(), IDEM_E_FORMAT);
+    reads = d->medium.reads - reads;
+    for (n = 0; n < reads; n++) {
+        flash_fail(&d->medium, FLASH_READ, n, FLASH_UNDONE, 1);
+        is(idem_open(d->table, &d->config, d->memory, d->memory_size, d->now),
+           IDEM_E_STORAGE);
+    }
+}
+
 /* The storage holds another journal: idem_explain says why in words. */
 static void differs(const char *words)
 {
