@@ -5242,21 +5242,14 @@ static void idemi_opening_sectors(idem_table *t)
         idemi_opening_count_loss(t, j->head);
 }
 
-/* True if a header of another journal begins at an offset of a sector: one that
-   is whole, and may end in the next sector; or one of this journal that was
-   moved.  (One that stands in its place failed to be read before.) */
+/* True if a whole header begins at an offset of a sector; it may end in the next
+   one.  It is of another journal, or was moved: none stands in its place. */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
-    idem_journal *j = t->journal;
-
-    j->window_end = 0;
+    t->journal->window_end = 0;
     idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                        IDEMI_HEADER);
-    return idemi_header_is_whole(t->buffer) &&
-           (at > 0 ||
-            !idemi_reading_mend_header(t->config, j->layout, t->buffer) ||
-            idemi_basics_load32(t->buffer + IDEMI_HEADER_SAME) %
-                    IDEMI_SECTOR_COUNT(j) != sector);
+    return idemi_header_is_whole(t->buffer);
 }
 
 /* Reads a whole storage that has no header.  Returns IDEM_OK if it is blank:
