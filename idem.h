@@ -4745,7 +4745,7 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
         uint32_t head = j->head;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         // D6 would not find this head if its header is damaged: another one.
-        anew = j->head - head > IDEMI_TRIES;
+        anew = t->journal->head - head > IDEMI_TRIES;
     }
     return result;
 }
