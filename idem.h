@@ -1646,9 +1646,9 @@ IDEM_API int idem_file_close(idem_file *file);
 
 /* Below this line nothing is promised.  Sections:
      >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
-     >>format >>recovery >>storage >>sender >>keys >>records >>reading
-     >>journal >>opening >>commands >>check >>public >>explain; beside the
-     table, and not used by it: >>arriving >>sending >>file */
+     >>format >>recovery >>storage >>items >>sender >>keys >>records >>reading
+     >>journal >>opening >>commands >>check >>rules >>explain >>public >>run;
+     beside the table, and not used by it: >>arriving >>sending >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
@@ -1766,12 +1766,8 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
 #define IDEMI_PREFETCH(address) ((void)(address))
 #endif
 
-/* "idem": the first bytes of a journal's headers; marks an open table */
-#define IDEMI_MAGIC UINT32_C(0x6D656469)
-
-/* "No slot", and "no sector": larger than every number of one. */
-#define IDEMI_NONE    ((unsigned)-1)
-#define IDEMI_NOWHERE UINT32_MAX
+/* "No slot": larger than the number of any, and of any item. */
+#define IDEMI_NONE ((unsigned)-1)
 
 static uint32_t idemi_basics_load32(const unsigned char *p)
 {
@@ -1792,8 +1788,7 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-/* Loads words of four bytes, the lowest first; with `writing` stores them
-   before that. */
+/* Decodes words of four bytes, the lowest first; `writing`: encodes them. */
 static void idemi_basics_code_words(unsigned char *bytes, uint32_t *words,
                                     unsigned count, int writing)
 {
@@ -2031,23 +2026,6 @@ static uint64_t idemi_hash_final(idemi_hash_state *state)
 }
 #endif
 
-IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
-                                    const idem_config *config)
-{
-    idemi_hash_init(&state->state, config, 1);
-}
-
-IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
-                                      const void *data, size_t len)
-{
-    idemi_hash_update(&state->state, data, len);
-}
-
-IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
-{
-    return idemi_hash_final(&state->state);
-}
-
 static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
                                   size_t len)
 {
@@ -2057,15 +2035,6 @@ static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
     idemi_hash_update(&state, data, len);
     return idemi_hash_final(&state);
 }
-
-/* A scope and a key, and their hash in the index */
-typedef struct idemi_id {
-    const unsigned char *scope, *key;
-    uint8_t scope_len;
-    uint8_t key_len;            /* 0: a number; no other key is empty */
-    idem_short hash;
-} idemi_id;
-#define IDEMI_NUMBER_BYTES 8u
 
 /* The index hash of scope and key.  The scope's length is the last byte. */
 IDEMI_FLAT
@@ -2211,6 +2180,9 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_SENDERS(t)                                                       \
     (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
 
+/* True while an opening reads a journal: the table is not marked open yet. */
+#define IDEMI_IS_OPENING(t) (IDEMI_EVER_JOURNAL && !(t)->magic)
+
 /* ---------------------------------------------------------------------------
    >>defaults  for a zero in the configuration
    ------------------------------------------------------------------------ */
@@ -2254,15 +2226,31 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
                                            it (N3) */
 #define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
 #define IDEMI_ALL_GONE    0x10u         /* in a sender's record: R1d */
-#define IDEMI_RECORDED                  /* the part that a record has */       \
-    (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
+
+/* A scope and a key, and their hash in the index */
+typedef struct idemi_id {
+    const unsigned char *scope, *key;
+    uint8_t scope_len;
+    uint8_t key_len;            /* 0: a number; no other key is empty */
+    idem_short hash;
+} idemi_id;
+#define IDEMI_NUMBER_BYTES 8u
+
+/* What happened to a key.  In this order: up to ADDED it is there; after
+   RELEASED, if it is a number, it leaves (R1b). */
+enum {
+    IDEMI_KEY_KEPT,             /* read again */
+    IDEMI_KEY_ADDED,
+    IDEMI_KEY_RELEASED,
+    IDEMI_KEY_EXPIRED,
+    IDEMI_KEY_EVICTED
+};
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 {
     return (idem_slot *)(void *)(t->slots + slot * IDEMI_STRIDE(t));
 }
 
-/* Scope and key, one after the other. */
 static unsigned char *idemi_slot_id(idem_slot *s)
 {
     return (unsigned char *)(s + 1);
@@ -2273,7 +2261,6 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + IDEMI_CONFIG(t)->key_max;
 }
 
-/* Bytes of a key with that key_len. */
 static unsigned idemi_slot_key_bytes(unsigned key_len)
 {
     return key_len || !IDEMI_EVER_SENDERS ? key_len : IDEMI_NUMBER_BYTES;
@@ -3006,20 +2993,6 @@ static int idemi_storage_sync(idem_table *t)
     return IDEM_OK;
 }
 
-/* The check of bytes: a keyed hash of them, their sector, and their offset
-   XORed with the layout.  So no bytes validate that were moved, are left from
-   an earlier round, or were hidden in a key or response by an enemy. */
-IDEMI_INTO uint32_t idemi_storage_check(const idem_config *config,
-                                        uint32_t sequence, uint32_t at,
-                                        const unsigned char *p, uint32_t len)
-{
-    unsigned char where[8];
-
-    idemi_basics_store32(where, sequence);
-    idemi_basics_store32(where + 4, at);
-    return idemi_hash_pair(config, where, sizeof where, p, (size_t)len);
-}
-
 /* Compares the first bytes of the buffer with the storage. */
 static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 {
@@ -3052,10 +3025,9 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                                           : result;
 }
 
-/* Erases the next sector where there is no callback for it: fills it.  Its
-   header must be gone first: otherwise records that an interrupted rotation
-   left there could be taken for those of the next one, which has the same
-   sequence. */
+/* Erases the next sector where there is no callback for it: fills it, header
+   first.  Otherwise records that an interrupted rotation left there could be
+   taken for those of the next one, which has the same sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -3075,18 +3047,6 @@ static int idemi_storage_fill(idem_table *t)
     }
     j->erase = result == IDEM_OK ? IDEMI_ERASED : 0;
     return result;
-}
-
-/* Slot by its number, state (capacity), sender n (capacity + n); IDEMI_NONE */
-typedef unsigned idemi_item;
-
-/* True while an opening reads a journal: the table is not marked open yet. */
-#define IDEMI_IS_OPENING(t) (IDEMI_EVER_JOURNAL && !(t)->magic)
-
-/* For each item the oldest sector needed for it (R6); or IDEMI_NOWHERE */
-static uint32_t *idemi_storage_needs(const idem_table *t)
-{
-    return (uint32_t *)(void *)(t->journal + 1);
 }
 
 /* Erases the next sector, unless that was done ahead.  Without `wait`,
@@ -3127,6 +3087,27 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
     result = idemi_storage_erase(t, 1);
     t->journal->unsynced |= IDEMI_UNSYNCED;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
+}
+
+/* ---------------------------------------------------------------------------
+   >>items     and the sectors that are needed for them (R6)
+   ------------------------------------------------------------------------ */
+
+/* Slot by its number, state (capacity), sender n (capacity + n); IDEMI_NONE */
+typedef unsigned idemi_item;
+
+/* "No sector": larger than the sequence of any */
+#define IDEMI_NOWHERE UINT32_MAX
+
+static idemi_item idemi_journal_highest(const idem_table *t)
+{
+    return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
+}
+
+/* For each item the oldest sector needed for it (R6); or IDEMI_NOWHERE */
+static uint32_t *idemi_storage_needs(const idem_table *t)
+{
+    return (uint32_t *)(void *)(t->journal + 1);
 }
 
 /* ---------------------------------------------------------------------------
@@ -3311,16 +3292,6 @@ static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
                             : NULL;
 }
 
-/* What happened to a key.  In this order: up to ADDED it is there; after
-   RELEASED, if it is a number, it leaves (R1b). */
-enum {
-    IDEMI_KEY_KEPT,             /* read again */
-    IDEMI_KEY_ADDED,
-    IDEMI_KEY_RELEASED,
-    IDEMI_KEY_EXPIRED,
-    IDEMI_KEY_EVICTED
-};
-
 /* True if a number that was read was gone before the restart. */
 static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
 {
@@ -3398,9 +3369,8 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 
 /* Finds the entry of a slot's sender and updates it; marks the key if there is
    none.  While a journal is read only numbers are counted: keys, which have no
-   floor, get their entries last (idemi_opening_finish).  After the opening this
-   gives out no entry (idemi_command_enter does): it could be the one that the
-   command under way has found. */
+   floor, get their entries last (idemi_opening_finish).  Later this gives out
+   no entry: it could be the one that the command under way has found. */
 static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3444,8 +3414,7 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
    K4  It has had at least one attempt, and its token was granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with its hashes, which are made before the lock is taken; of
-   idem_begin even where the answer goes */
+/* A request, with its hashes, which are made before the lock is taken */
 typedef struct idemi_query {
     idemi_id id;
     idem_slot fresh;            /* the claim, for its record; of a query only
@@ -3513,8 +3482,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 }
 
 /* Takes the first free slot, which has scope, key and hash, from the free list
-   into the index.  (While a journal is read any free slot: idemi_opening_finish
-   makes the list.) */
+   into the index.  (While a journal is read any: there is no list yet.) */
 static void idemi_keys_enter(idem_table *t, unsigned slot)
 {
     t->free = t->links[slot].newer;
@@ -3549,8 +3517,8 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
     idemi_order_note_expiry(t, s);
 }
 
-/* Moves a past time that is longer ago than any retention to that: it must stay
-   inside the clock's window. */
+/* A past time, but none before the longest retention: so it stays in the
+   clock's window. */
 static uint32_t idemi_keys_cap_age(const idem_table *t, uint32_t at)
 {
     if (t->clock - at > IDEM_RETENTION_MAX)
@@ -3693,6 +3661,9 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 #define IDEMI_RELOCATED  0x8000u        /* written before the sector's header;
                                            in the second byte */
 
+#define IDEMI_RECORDED                  /* the part that a record has */       \
+    (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
+
 /* Not written: how a record is composed */
 #define IDEMI_GRANTED    0x0100u        /* a new claim, from an idemi_query */
 #define IDEMI_IN_FULL    0x0200u        /* all that is known of the item now */
@@ -3740,6 +3711,8 @@ typedef struct idemi_header {
 } idemi_header;
 #define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
+/* "idem": the first bytes of a journal's headers; marks an open table */
+#define IDEMI_MAGIC UINT32_C(0x6D656469)
 /* 3 is not used: torn, where an erased byte is 0, it may read as 1. */
 #define IDEMI_FORMAT_NUMBER 4u
 #define IDEMI_SUM_AT      14u
@@ -3903,6 +3876,20 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
         r->response = idemi_cursor_bytes(p, r->response, s->response_len);
 }
 
+/* The check of bytes: a keyed hash of them, their sector, and their offset
+   XORed with the layout.  So no bytes validate that were moved, are left from
+   an earlier round, or were hidden in a key or response by an enemy. */
+IDEMI_INTO uint32_t idemi_storage_check(const idem_config *config,
+                                        uint32_t sequence, uint32_t at,
+                                        const unsigned char *p, uint32_t len)
+{
+    unsigned char where[8];
+
+    idemi_basics_store32(where, sequence);
+    idemi_basics_store32(where + 4, at);
+    return idemi_hash_pair(config, where, sizeof where, p, (size_t)len);
+}
+
 /* True of a record whose check includes the token of its claim: an outcome
    without its key, or a delivery. */
 static int idemi_record_is_bound(unsigned flags)
@@ -3919,7 +3906,7 @@ static uint32_t idemi_record_binding(uint32_t token)
     return token * UINT32_C(0x9E3779B1) & UINT32_C(0xFFFF0000);
 }
 
-/* The bytes that are the same in all headers, but for the sum */
+/* The bytes that are the same in all headers; the sum is 0 */
 static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
 {
     uint32_t words[IDEMI_HEADER_SAME / 4];
@@ -3955,8 +3942,8 @@ static uint32_t idemi_header_sum(const unsigned char *p)
     return sum & 0xFFFF;
 }
 
-/* True of a header of any journal that is not torn, and of one of version 1,
-   which has no sum.  A torn one in 65,536 has the sum, but an erased check. */
+/* True of a header of any journal that is not torn, and of version 1, which has
+   no sum.  One in 65,536 torn ones has the sum, but an erased check. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
@@ -3972,8 +3959,7 @@ IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
    >>reading   headers and records, from the bytes in a storage
    ------------------------------------------------------------------------ */
 
-/* Reads bytes; if that fails, one by one.  One that cannot be read becomes one
-   that is not erased. */
+/* Reads bytes; if that fails, one by one: those that fail seem not erased. */
 static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
 {
@@ -4335,14 +4321,8 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
      record       make_ready, append
    ------------------------------------------------------------------------ */
 
-static idemi_item idemi_journal_highest(const idem_table *t)
-{
-    return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
-}
-
-/* Physical sectors 1 to 3, in which the first heads of a journal are begun: a
-   power cut may leave any bytes there.  (sector - 1 is less than this of them
-   alone: of sector 0 it wraps.) */
+/* Physical sectors 1 to 3: the first heads of a journal are begun in them, and
+   may be torn.  (sector - 1 < IDEMI_FIRST_SECTORS: of sector 0 that wraps.) */
 #define IDEMI_FIRST_SECTORS 3u
 
 /* Dead sectors after the newest one that was begun. */
@@ -4352,6 +4332,30 @@ static uint32_t idemi_journal_count_dead(const idem_table *t)
     uint32_t positions = j->head ? IDEMI_SECTOR_COUNT(j) : IDEMI_FIRST_SECTORS;
 
     return positions - (j->sequence + 1 - j->tail);
+}
+
+static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
+{
+    return j->at + bytes <= IDEMI_SECTOR_SIZE(j);
+}
+
+/* True while unknown keys may be lost ones (S4). */
+static int idemi_journal_is_uncertain(const idem_table *t)
+{
+    return !idemi_clock_reached(t->clock, t->journal->uncertain);
+}
+
+/* True if the newest record is `ms` old or older: a restart loses that time. */
+static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
+{
+    return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
+}
+
+/* True if the newest record, whose cells may be marginal, is not about a slot:
+   then the slot can be trusted though no rotation succeeds. */
+static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
+{
+    return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
 
 /* Encodes the next record of the head, about an item (capacity: also the time
@@ -4453,11 +4457,6 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
                                idemi_journal_compose(t, item, flags, more));
 }
 
-static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
-{
-    return j->at + bytes <= IDEMI_SECTOR_SIZE(j);
-}
-
 /* The newest sector takes no more records: it has no room. */
 static void idemi_journal_close_head(idem_journal *j)
 {
@@ -4557,12 +4556,6 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
     }
 }
 
-/* True while unknown keys may be lost ones (S4). */
-static int idemi_journal_is_uncertain(const idem_table *t)
-{
-    return !idemi_clock_reached(t->clock, t->journal->uncertain);
-}
-
 /* Writes the header of the newest sector from the journal's fields, durable
    before and after. */
 IDEMI_APART
@@ -4591,8 +4584,7 @@ static int idemi_journal_write_header(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Tries to make the next sector the new head, in the steps of a rotation
-   (>>recovery): erase, relocate, write the header, commit. */
+/* Tries to make the next sector the new head, in the steps of >>recovery. */
 static int idemi_journal_try_sector(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4670,9 +4662,8 @@ static int idemi_journal_plan_next(idem_table *t)
 
 #define IDEMI_TRIES 2u
 
-/* Makes a new head; skips one failing sector.  After a failure nothing more is
-   appended to the old head: the new one may count at the next opening, whatever
-   the callbacks returned. */
+/* Makes a new head; skips one failing sector.  After a failure the old head is
+   closed: the new one may count at the next opening, whatever was returned. */
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4750,8 +4741,8 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
     return result;
 }
 
-/* Ends writing a record: after a failure nothing is appended to the head (R3);
-   otherwise the head ends after it, and it is durable, unless in batch mode. */
+/* Ends writing a record: after a failure the head is closed (R3); otherwise it
+   ends after the record, which is durable, unless in batch mode. */
 static int idemi_journal_end_append(idem_table *t, int result)
 {
     idem_journal *j = t->journal;
@@ -4777,12 +4768,6 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 
     return result == IDEM_OK ? idemi_journal_append(t, item, flags, NULL)
                              : result;
-}
-
-/* True if the newest record is `ms` old or older: a restart loses that time. */
-static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
-{
-    return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
 /* In the last sectors before tokens end no claim is granted: the outcomes of
@@ -4844,16 +4829,8 @@ IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
                : IDEM_OK;
 }
 
-/* True if the newest record, whose cells may be marginal, is not about a slot:
-   then the slot can be trusted though no rotation succeeds. */
-static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
-{
-    return slot != IDEMI_NONE && slot != t->journal->last_item;
-}
-
 /* One step of idle work: erases or relocates ahead; IDEM_MORE if it did, or an
-   erase is under way.  Does nothing in a boot that has not written: such a boot
-   wears nothing. */
+   erase is under way.  A boot that has not written wears nothing. */
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5479,7 +5456,8 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 }
 
 /* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys. */
+   counts each key in its sender's entry, and drops expired keys.  No floor is
+   unsaved: each was read. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5491,13 +5469,14 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
             idemi_opening_finish_key(t, slot);
         else
             idemi_order_add_free(t, slot);
-    t->evicted_until = t->clock;        // any may have been evicted before
+    // Any outcome from before may have been evicted, but by IDEM_REJECT none.
+    t->evicted_until = t->clock;
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
-        t->evicted_until -= IDEM_RETENTION_MAX;         // here none has been
+        t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
         idemi_sender_at(t, i)->until.evicted = t->evicted_until;
-        idemi_sender_at(t, i)->unsaved = 0;     // it was read
+        idemi_sender_at(t, i)->unsaved = 0;
     }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = t->counted = now_ms;
@@ -5506,8 +5485,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 /* ---------------------------------------------------------------------------
    >>commands  the calls, with the lock held
 
-   A call writes first, if there is a journal, and then changes the table, where
-   nothing can fail: so a call that fails changed nothing (S7).
+   A call writes first, if there is a journal, and then changes the table, which
+   cannot fail: so a call that fails changed nothing (S7).
    ------------------------------------------------------------------------ */
 
 #define IDEMI_MAINTAIN_SLOTS 64
@@ -5911,8 +5890,8 @@ static int idemi_command_grants(int answer)
 }
 
 /* Answers a request, grants the claim if it is to be executed, and counts the
-   answer.  The first one of a boot rotates.  A failure grants nothing: expired
-   keys may be gone, and a token used up (S7). */
+   answer.  A failure grants nothing, but may drop expired keys, and use up a
+   token (S7). */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
@@ -5950,9 +5929,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     return answer;
 }
 
-/* Makes a current claim an outcome: checks, then the journal, then the table.
-   After a failure the claim is as it was (S7), but for code and response, which
-   nothing reads of a claim. */
+/* Makes a current claim an outcome.  After a failure the claim is as it was
+   (S7), but for code and response, which nothing reads of a claim. */
 static int idemi_command_complete(idem_table *t, const idem_claim *claim,
                                   const idem_outcome *out)
 {
@@ -5991,7 +5969,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     return IDEM_OK;
 }
 
-/* Marks a claim's outcome as delivered.  The first one of a boot rotates. */
+/* Marks a claim's outcome as delivered. */
 static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
@@ -6059,8 +6037,8 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
     return IDEM_OK;
 }
 
-/* One bounded step of idle work: for the journal, or drops expired keys in some
-   slots, and before that writes the time if no record has it. */
+/* One step of idle work: for the journal; writes the time if no record has it;
+   or drops expired keys in some slots. */
 static int idemi_command_maintain(idem_table *t)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
@@ -6102,7 +6080,6 @@ static int idemi_check_needs(const idem_table *t, idemi_item item)
     return IDEMI_JOURNAL(t) && idemi_storage_needs(t)[item] != IDEMI_NOWHERE;
 }
 
-/* One slot in use, by itself. */
 static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -6178,7 +6155,6 @@ static int idemi_check_journal(const idem_table *t)
                : 0;
 }
 
-/* Counts of idem_check */
 typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
     uint32_t counted;                       /* by entries of senders */
@@ -6298,136 +6274,15 @@ static int idemi_check_all(const idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>public    validate, lock, do, unlock
+   >>rules     for a storage and a configuration, each with the text of
+               idem_explain for one that breaks it
    ------------------------------------------------------------------------ */
-
-static void idemi_public_misuse(void)
-{
-    IDEM_MISUSE();
-}
-
-/* The answer to every caller's mistake. */
-#define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
-
-IDEMI_INTO int idemi_public_is_open(const idem_table *t)
-{
-    return t && t->magic == IDEMI_MAGIC;
-}
-
-/* Takes the lock for a call whose arguments are `valid`, on an open table.
-   IDEM_OK; or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
-IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
-{
-    const idem_config *config;
-
-    if (!valid || !idemi_public_is_open(t))
-        return IDEMI_REFUSED();
-    config = IDEMI_CONFIG(t);
-    if (config->lock && (config->lock)(config->lock_ctx) != 0)
-        return IDEM_E_LOCK;
-    if (t->inside) {
-        if (config->unlock)
-            (config->unlock)(config->lock_ctx);
-        return IDEM_E_LOCK;
-    }
-    t->inside = 1;
-    return IDEM_OK;
-}
-
-/* As idemi_public_enter, and follows the tick. */
-static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
-{
-    int result = idemi_public_enter(t, valid);
-
-    if (result == IDEM_OK)
-        idemi_keys_tick(t, now_ms);
-    return result;
-}
-
-/* Gives the lock back at the end of a call; returns its result. */
-static int idemi_public_leave(idem_table *t, int result)
-{
-    const idem_config *config = IDEMI_CONFIG(t);
-
-#ifdef IDEM_DEBUG
-    IDEM_ASSERT(idemi_check_all(t) == 0);
-#endif
-    t->inside = 0;
-    if (config->unlock)
-        (config->unlock)(config->lock_ctx);
-    return result;
-}
-
-static int idemi_public_valid_bytes(const void *data, size_t len)
-{
-    return data || !len;
-}
 
 static int idemi_public_valid_lease(uint32_t lease_ms)
 {
     return lease_ms <= IDEM_LEASE_MAX || lease_ms == IDEM_LEASE_NONE;
 }
 
-/* Validates scope and key, and hashes them. */
-static int idemi_public_query(const idem_table *t, idemi_query *q,
-                              const idem_request *rq)
-{
-    size_t key_max, key_len;
-
-    if (!idemi_public_is_open(t) || !rq ||
-        !idemi_public_valid_bytes(rq->key, rq->key_len) ||
-        !idemi_public_valid_bytes(rq->scope, rq->scope_len) ||
-        (rq->sequence && rq->key_len))
-        return IDEMI_REFUSED();
-    // These are mistakes of the sender, not of the caller.
-    if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
-        return IDEM_E_ARG;
-    key_max = IDEMI_CONFIG(t)->key_max;
-    key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
-    if (key_len > key_max || rq->scope_len > key_max - key_len)
-        return IDEM_E_TOO_LARGE;
-    q->rq = rq;
-    q->id.scope = (const unsigned char *)rq->scope;
-    q->id.scope_len = (uint8_t)rq->scope_len;
-    q->id.key = (const unsigned char *)rq->key;
-    q->id.key_len = (uint8_t)key_len;
-    if (rq->sequence) {
-        q->id.key_len = 0;
-        idemi_basics_store32(q->number, rq->sequence);
-        idemi_basics_store32(q->number + 4, rq->epoch);
-        q->id.key = q->number;
-    }
-    idemi_index_hash_id(t->config, &q->id);
-    idemi_index_prefetch(t, q->id.hash);
-    return IDEM_OK;
-}
-
-/* As idemi_public_query, for a request that begins: validates the other fields,
-   too, and hashes the payload. */
-static int idemi_public_request(const idem_table *t, idemi_query *q,
-                                const idem_request *rq)
-{
-    int result = idemi_public_query(t, q, rq);
-    uint64_t fingerprint;
-
-    if (result != IDEM_OK)
-        return result;
-    if (!idemi_public_valid_bytes(rq->payload, rq->payload_len) ||
-        !idemi_public_valid_lease(rq->lease_ms) ||
-        rq->retention_ms > IDEM_RETENTION_MAX)
-        return IDEMI_REFUSED();
-    if (rq->response_size > IDEMI_CONFIG(t)->response_max)
-        return IDEM_E_TOO_LARGE;
-    fingerprint = rq->fingerprint;
-    if (!rq->has_fingerprint)
-        fingerprint =
-            idemi_hash_strong(t->config, rq->payload, rq->payload_len);
-    idemi_basics_split(q->fresh.fingerprint, fingerprint);
-    return IDEM_OK;
-}
-
-/* The rules for a storage and a configuration, each with the text of
-   idem_explain for one that breaks it. */
 #define IDEMI_STORAGE_RULES(RULE)                                              \
     RULE(m->read && m->prog, "storage.read, prog: both are needed")            \
     RULE(m->erase || !m->erasing,                                              \
@@ -6522,6 +6377,296 @@ static int idemi_public_valid_config(const idem_config *given)
         !IDEMI_STORAGE(config) || idemi_public_valid_storage(config->storage));
 }
 
+/* ---------------------------------------------------------------------------
+   >>explain   the fault of a configuration, in words
+
+   The order of checks is that of idem_open.  Texts are arrays, which go with a
+   function that nobody calls: some linkers keep all literals, and AVR in RAM.
+   ------------------------------------------------------------------------ */
+#define IDEMI_EXPLAIN(wrong, text)                                             \
+    if (wrong) {                                                               \
+        static const char own[] = text;                                        \
+        return own;                                                            \
+    }
+#define IDEMI_RULE_EXPLAIN(condition, text) IDEMI_EXPLAIN(!(condition), text)
+
+static const char *idemi_explain_config(const idem_config *given)
+{
+    const idem_config *config = IDEMI_GIVEN(given);
+
+    IDEMI_CONFIG_RULES(IDEMI_RULE_EXPLAIN)
+    return NULL;
+}
+
+#ifndef IDEM_NO_JOURNAL
+static const char *idemi_explain_storage(const idem_storage *m)
+{
+    IDEMI_STORAGE_RULES(IDEMI_RULE_EXPLAIN)
+    return NULL;
+}
+
+/* The sectors that a configuration needs; 0: they are too small. */
+static uint32_t idemi_explain_sectors(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    uint32_t keys = config->capacity + config->senders;
+
+    return IDEM_SECTORS(keys, config->key_max, config->response_max,
+                        config->state_max, m->sector_size, m->prog_size);
+}
+
+static const char *idemi_explain_room(const idem_config *config)
+{
+    uint32_t sectors = idemi_explain_sectors(config);
+
+    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, four "
+                            "of the longest records and the state")
+    IDEMI_EXPLAIN(config->storage->sector_count < sectors,
+                  "storage.sector_count: too few for so many keys; "
+                  "see IDEM_SECTORS and table.needed")
+    return NULL;
+}
+
+/* The field in which a whole header of another journal differs. */
+static const char *idemi_explain_header(const idem_config *config,
+                                        const unsigned char *p)
+{
+    static const char secret[] =
+        "secret: the journal was written with another secret";
+    const idem_storage *m = config->storage;
+
+    IDEMI_EXPLAIN(p[4] != IDEMI_FORMAT_NUMBER,
+                  "version: the journal is of another version of idem.h")
+    IDEMI_EXPLAIN(p[5] != IDEM_HASH,
+                  "hash: the journal was written with another IDEM_HASH")
+    IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
+                  "geometry: the journal was written with another prog_size")
+    IDEMI_EXPLAIN((idemi_basics_load32(p + 8) & 0xFFFFFF) != m->sector_size,
+                  "geometry: the journal was written with another sector_size")
+    IDEMI_EXPLAIN(p[11] != m->erased,
+                  "geometry: the journal was written with another erased")
+    IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
+                  "geometry: the journal was written with another "
+                  "sector_count")
+    return secret;
+}
+
+/* True if a header of this journal stands in its physical sector. */
+static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
+{
+    const idem_storage *m = config->storage;
+    uint32_t position;
+    unsigned char p[IDEMI_HEADER];
+
+    for (position = 0; position < m->sector_count; position++)
+        if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
+                0 &&
+            idemi_reading_mend_header(config, layout, p) &&
+            idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
+                position)
+            return 1;
+    return 0;
+}
+
+/* The text for the first header of another journal, or of this one if it was
+   moved, at any offset; or NULL. */
+static const char *idemi_explain_other(const idem_config *config,
+                                       uint32_t layout)
+{
+    const idem_storage *m = config->storage;
+    uint32_t size = m->sector_size * m->sector_count, at;
+    unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
+
+    for (at = 0; at <= size - IDEMI_HEADER; at++) {
+        const char *text;
+        if (at % IDEMI_HEADER == 0 &&
+            (m->read)(m->ctx, at, block, IDEMI_HEADER) != 0)
+            IDEM_MEMSET(block, 0, sizeof block);
+        if (block[at % IDEMI_HEADER] != (IDEMI_MAGIC & 0xFF) ||
+            (m->read)(m->ctx, at, p, IDEMI_HEADER) != 0 ||
+            !idemi_header_is_whole(p))
+            continue;
+        text = idemi_explain_header(config, p);
+        IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
+                      "geometry: the journal was written at another place")
+        return text;
+    }
+    return NULL;
+}
+
+/* NULL if storage without a header is blank for idem_open (>>recovery). */
+static const char *idemi_explain_blank(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    unsigned char p[IDEMI_HEADER];
+    uint32_t sector, at, len, i;
+
+    for (sector = 0; sector < m->sector_count; sector++) {
+        if (sector - 1 < IDEMI_FIRST_SECTORS)
+            continue;
+        for (at = 0; at < m->sector_size; at += len) {
+            len = m->sector_size - at;
+            if (len > IDEMI_HEADER)
+                len = IDEMI_HEADER;
+            IDEMI_EXPLAIN(
+                (m->read)(m->ctx, sector * m->sector_size + at, p, len) != 0,
+                "the storage cannot be read")
+            for (i = 0; i < len; i++)
+                IDEMI_EXPLAIN(p[i] != m->erased,
+                              "not a journal: the storage holds something else")
+        }
+    }
+    return NULL;
+}
+
+static const char *idemi_explain_journal(const idem_config *config)
+{
+    uint32_t layout = idemi_header_layout(config);
+    const char *text;
+
+    if (idemi_explain_has_header(config, layout))
+        return NULL;
+    text = idemi_explain_other(config, layout);
+    return text ? text : idemi_explain_blank(config);
+}
+#endif
+
+/* A fault that idem_open accepts. */
+static const char *idemi_explain_quota(const idem_config *config)
+{
+    uint32_t quota = idemi_default(config->quota, config->capacity, 0);
+
+    IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders > 1 &&
+                      quota > config->capacity / config->senders,
+                  "quota: x senders is over the capacity, so that a sender can "
+                  "evict the outcomes of others (S9); idem_open takes it")
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------
+   >>public    validate, lock, do, unlock
+   ------------------------------------------------------------------------ */
+
+static void idemi_public_misuse(void)
+{
+    IDEM_MISUSE();
+}
+
+/* The answer to every caller's mistake. */
+#define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
+
+IDEMI_INTO int idemi_public_is_open(const idem_table *t)
+{
+    return t && t->magic == IDEMI_MAGIC;
+}
+
+/* Takes the lock for a call whose arguments are `valid`, on an open table.
+   IDEM_OK; or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
+IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
+{
+    const idem_config *config;
+
+    if (!valid || !idemi_public_is_open(t))
+        return IDEMI_REFUSED();
+    config = IDEMI_CONFIG(t);
+    if (config->lock && (config->lock)(config->lock_ctx) != 0)
+        return IDEM_E_LOCK;
+    if (t->inside) {
+        if (config->unlock)
+            (config->unlock)(config->lock_ctx);
+        return IDEM_E_LOCK;
+    }
+    t->inside = 1;
+    return IDEM_OK;
+}
+
+/* As idemi_public_enter, and follows the tick. */
+static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
+{
+    int result = idemi_public_enter(t, valid);
+
+    if (result == IDEM_OK)
+        idemi_keys_tick(t, now_ms);
+    return result;
+}
+
+/* Gives the lock back at the end of a call; returns its result. */
+static int idemi_public_leave(idem_table *t, int result)
+{
+    const idem_config *config = IDEMI_CONFIG(t);
+
+#ifdef IDEM_DEBUG
+    IDEM_ASSERT(idemi_check_all(t) == 0);
+#endif
+    t->inside = 0;
+    if (config->unlock)
+        (config->unlock)(config->lock_ctx);
+    return result;
+}
+
+static int idemi_public_valid_bytes(const void *data, size_t len)
+{
+    return data || !len;
+}
+
+/* Validates scope and key, and hashes them. */
+static int idemi_public_query(const idem_table *t, idemi_query *q,
+                              const idem_request *rq)
+{
+    size_t key_max, key_len;
+
+    if (!idemi_public_is_open(t) || !rq ||
+        !idemi_public_valid_bytes(rq->key, rq->key_len) ||
+        !idemi_public_valid_bytes(rq->scope, rq->scope_len) ||
+        (rq->sequence && rq->key_len))
+        return IDEMI_REFUSED();
+    // These are mistakes of the sender, not of the caller.
+    if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
+        return IDEM_E_ARG;
+    key_max = IDEMI_CONFIG(t)->key_max;
+    key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
+    if (key_len > key_max || rq->scope_len > key_max - key_len)
+        return IDEM_E_TOO_LARGE;
+    q->rq = rq;
+    q->id.scope = (const unsigned char *)rq->scope;
+    q->id.scope_len = (uint8_t)rq->scope_len;
+    q->id.key = (const unsigned char *)rq->key;
+    q->id.key_len = (uint8_t)key_len;
+    if (rq->sequence) {
+        q->id.key_len = 0;
+        idemi_basics_store32(q->number, rq->sequence);
+        idemi_basics_store32(q->number + 4, rq->epoch);
+        q->id.key = q->number;
+    }
+    idemi_index_hash_id(t->config, &q->id);
+    idemi_index_prefetch(t, q->id.hash);
+    return IDEM_OK;
+}
+
+/* As idemi_public_query, for a request that begins: validates the other fields,
+   too, and hashes the payload. */
+static int idemi_public_request(const idem_table *t, idemi_query *q,
+                                const idem_request *rq)
+{
+    int result = idemi_public_query(t, q, rq);
+    uint64_t fingerprint;
+
+    if (result != IDEM_OK)
+        return result;
+    if (!idemi_public_valid_bytes(rq->payload, rq->payload_len) ||
+        !idemi_public_valid_lease(rq->lease_ms) ||
+        rq->retention_ms > IDEM_RETENTION_MAX)
+        return IDEMI_REFUSED();
+    if (rq->response_size > IDEMI_CONFIG(t)->response_max)
+        return IDEM_E_TOO_LARGE;
+    fingerprint = rq->fingerprint;
+    if (!rq->has_fingerprint)
+        fingerprint =
+            idemi_hash_strong(t->config, rq->payload, rq->payload_len);
+    idemi_basics_split(q->fresh.fingerprint, fingerprint);
+    return IDEM_OK;
+}
+
 /* The part of idem_open and idem_format before the storage is read.  (In two
    parts, so that a program which never formats does not link that.)  The table
    of another build may be smaller: it is not touched. */
@@ -6573,6 +6718,43 @@ IDEM_API int idem_format_(idem_table *table, const idem_config *config,
         result = IDEMI_JOURNAL(table) ? idemi_opening_format(table)
                                       : IDEMI_REFUSED();
     return idemi_public_load(table, result, now_ms);
+}
+
+/* These call idemi_explain_config, not idemi_public_valid_config: with a second
+   caller that would no longer be inlined into idem_open. */
+IDEM_API size_t idem_memory_size(const idem_config *config)
+{
+    idem_table t;
+
+    if (!config || idemi_explain_config(config))
+        return 0;
+#ifndef IDEM_NO_JOURNAL
+    if (config->storage && idemi_explain_storage(config->storage))
+        return 0;
+#endif
+    return idemi_public_prepare(&t, config, NULL, 0, IDEM_BUILD) ==
+                   IDEM_E_MEMORY
+               ? t.needed
+               : 0;
+}
+
+IDEM_API uint32_t idem_sector_count(const idem_config *config)
+{
+#ifdef IDEM_NO_JOURNAL
+    (void)config;
+    return 0;
+#else
+    idem_storage m;
+
+    if (!config || !config->storage || idemi_explain_config(config))
+        return 0;
+    m = *config->storage;
+    m.sector_count = 5;
+    if (idemi_explain_storage(&m))
+        return 0;
+    m.sector_count = idemi_explain_sectors(config);
+    return idemi_explain_storage(&m) ? 0 : m.sector_count;
+#endif
 }
 
 IDEMI_FLAT
@@ -6683,109 +6865,6 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
     if (s)
         idemi_keys_lengthen_lease(table, s, lease_ms);
     return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_FENCED);
-}
-
-/* Sets the reply to an outcome that was stored just now, as a replay would. */
-static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
-                                   const idem_outcome *outcome)
-{
-    reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
-    reply->code = outcome->code;
-    reply->response_len = outcome->response_len;
-    if (outcome->response_len && rq->buffer &&
-        rq->buffer != outcome->response &&
-        outcome->response_len <= rq->buffer_size)
-        IDEM_MEMCPY(rq->buffer, outcome->response, outcome->response_len);
-}
-
-/* Completes with a handler's outcome, even if that is invalid: the effect has
-   happened. */
-static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
-                                    const idem_request *rq,
-                                    idem_outcome *outcome, uint32_t now_ms)
-{
-    int result = idemi_public_valid_outcome(outcome)
-                     ? idem_complete(table, &reply->claim, outcome, now_ms)
-                     : IDEM_E_TOO_LARGE;
-
-    if (result == IDEM_E_TOO_LARGE) {
-        outcome->response = outcome->state = NULL;
-        outcome->response_len = outcome->state_len = 0;
-        outcome->code = IDEM_CODE_INVALID;
-        outcome->failed = 1;
-        result = idem_complete(table, &reply->claim, outcome, now_ms);
-        idemi_public_misuse();          // may not return: it is recorded
-    }
-    if (result != IDEM_OK)
-        return result;
-    idemi_public_set_reply(reply, rq, outcome);
-    return IDEM_DONE;
-}
-
-/* Keeps a claim whose end nobody knows: sets the rest of its lease. */
-static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
-                                 uint32_t now_ms)
-{
-    int result = idemi_public_enter_at(table, 1, now_ms);
-    const idem_slot *s;
-
-    if (result < 0)
-        return result;
-    s = idemi_command_current(table, &reply->claim);
-    if (s)
-        reply->retry_after_ms = idemi_slot_lease_left(table, s);
-    return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
-}
-
-/* The part of idem_run after a granted claim. */
-IDEMI_APART
-static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
-                                    const idem_request *request,
-                                    idem_handler *handler, void *ctx,
-                                    idem_now *now, int answer)
-{
-    idem_job job;
-    int result;
-
-    IDEM_MEMSET(&job, 0, sizeof job);
-    job.ctx = ctx;
-    job.request = request;
-    job.claim = &reply->claim;
-    job.answer = answer;
-    switch ((handler)(&job)) {
-    case IDEM_HANDLED:
-        result = idemi_public_run_handled(table, reply, request, &job.outcome,
-                                          (now)());
-        break;
-    case IDEM_NOT_DONE:
-        result = idem_release(table, &reply->claim, (now)());
-        if (result == IDEM_OK)
-            result = IDEM_RELEASED;
-        break;
-    default:
-        result = idemi_public_run_kept(table, reply, (now)());
-    }
-    // A handler may have opened the table again, in vain; IDEM_E_ARG means: not
-    // executed.
-    return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
-}
-
-IDEM_API int idem_run(idem_table *table, idem_reply *reply,
-                      const idem_request *request, idem_handler *handler,
-                      void *ctx, idem_now *now)
-{
-    int answer;
-
-    if (!reply)
-        return IDEMI_REFUSED();
-    IDEM_MEMSET(reply, 0, sizeof *reply);
-    if (!handler || !now)
-        return IDEMI_REFUSED();
-    answer = idem_begin(table, &reply->claim, reply, request, (now)());
-    return idemi_command_grants(answer)
-               ? idemi_public_run_handler(table, reply, request, handler, ctx,
-                                          now, answer)
-               : answer;
 }
 
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
@@ -7015,8 +7094,7 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* Arrays, not literals: they go with the function if nobody calls it, while
-   some linkers keep all literals, and AVR has them in RAM. */
+/* Its texts are arrays, as in >>explain. */
 IDEM_API const char *idem_text(int result)
 {
 #define IDEMI_RESULT_CASE(name, value, text)                                   \
@@ -7030,179 +7108,6 @@ IDEM_API const char *idem_text(int result)
     default:
         return "not a result of idem.h";
     }
-}
-
-IDEM_API int idem_check(const idem_table *table)
-{
-    if (!idemi_public_is_open(table))
-        return IDEMI_REFUSED();
-    return idemi_check_all(table);
-}
-
-/* ---------------------------------------------------------------------------
-   >>explain   the fault of a configuration, in words
-
-   The order of checks is that of idem_open.  Texts are arrays, as idem_text's.
-   ------------------------------------------------------------------------ */
-#define IDEMI_EXPLAIN(wrong, text)                                             \
-    if (wrong) {                                                               \
-        static const char own[] = text;                                        \
-        return own;                                                            \
-    }
-#define IDEMI_RULE_EXPLAIN(condition, text) IDEMI_EXPLAIN(!(condition), text)
-
-static const char *idemi_explain_config(const idem_config *given)
-{
-    const idem_config *config = IDEMI_GIVEN(given);
-
-    IDEMI_CONFIG_RULES(IDEMI_RULE_EXPLAIN)
-    return NULL;
-}
-
-#ifndef IDEM_NO_JOURNAL
-static const char *idemi_explain_storage(const idem_storage *m)
-{
-    IDEMI_STORAGE_RULES(IDEMI_RULE_EXPLAIN)
-    return NULL;
-}
-
-/* The sectors that a configuration needs; 0: they are too small. */
-static uint32_t idemi_explain_sectors(const idem_config *config)
-{
-    const idem_storage *m = config->storage;
-    uint32_t keys = config->capacity + config->senders;
-
-    return IDEM_SECTORS(keys, config->key_max, config->response_max,
-                        config->state_max, m->sector_size, m->prog_size);
-}
-
-static const char *idemi_explain_room(const idem_config *config)
-{
-    uint32_t sectors = idemi_explain_sectors(config);
-
-    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, four "
-                            "of the longest records and the state")
-    IDEMI_EXPLAIN(config->storage->sector_count < sectors,
-                  "storage.sector_count: too few for so many keys; "
-                  "see IDEM_SECTORS and table.needed")
-    return NULL;
-}
-
-/* The field in which a whole header of another journal differs. */
-static const char *idemi_explain_header(const idem_config *config,
-                                        const unsigned char *p)
-{
-    static const char secret[] =
-        "secret: the journal was written with another secret";
-    const idem_storage *m = config->storage;
-
-    IDEMI_EXPLAIN(p[4] != IDEMI_FORMAT_NUMBER,
-                  "version: the journal is of another version of idem.h")
-    IDEMI_EXPLAIN(p[5] != IDEM_HASH,
-                  "hash: the journal was written with another IDEM_HASH")
-    IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
-                  "geometry: the journal was written with another prog_size")
-    IDEMI_EXPLAIN((idemi_basics_load32(p + 8) & 0xFFFFFF) != m->sector_size,
-                  "geometry: the journal was written with another sector_size")
-    IDEMI_EXPLAIN(p[11] != m->erased,
-                  "geometry: the journal was written with another erased")
-    IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
-                  "geometry: the journal was written with another "
-                  "sector_count")
-    return secret;
-}
-
-/* True if a header of this journal stands in its physical sector. */
-static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
-{
-    const idem_storage *m = config->storage;
-    uint32_t position;
-    unsigned char p[IDEMI_HEADER];
-
-    for (position = 0; position < m->sector_count; position++)
-        if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
-                0 &&
-            idemi_reading_mend_header(config, layout, p) &&
-            idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
-                position)
-            return 1;
-    return 0;
-}
-
-/* Searches for the first header of another journal, or of this one if it was
-   moved, at any offset; returns the text for it, or NULL. */
-static const char *idemi_explain_other(const idem_config *config,
-                                       uint32_t layout)
-{
-    const idem_storage *m = config->storage;
-    uint32_t size = m->sector_size * m->sector_count, at;
-    unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
-
-    for (at = 0; at <= size - IDEMI_HEADER; at++) {
-        const char *text;
-        if (at % IDEMI_HEADER == 0 &&
-            (m->read)(m->ctx, at, block, IDEMI_HEADER) != 0)
-            IDEM_MEMSET(block, 0, sizeof block);
-        if (block[at % IDEMI_HEADER] != (IDEMI_MAGIC & 0xFF) ||
-            (m->read)(m->ctx, at, p, IDEMI_HEADER) != 0 ||
-            !idemi_header_is_whole(p))
-            continue;
-        text = idemi_explain_header(config, p);
-        IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
-                      "geometry: the journal was written at another place")
-        return text;
-    }
-    return NULL;
-}
-
-/* NULL if storage without a header is blank for idem_open, which ignores torn
-   bytes in the sectors of the first heads. */
-static const char *idemi_explain_blank(const idem_config *config)
-{
-    const idem_storage *m = config->storage;
-    unsigned char p[IDEMI_HEADER];
-    uint32_t sector, at, len, i;
-
-    for (sector = 0; sector < m->sector_count; sector++) {
-        if (sector - 1 < IDEMI_FIRST_SECTORS)
-            continue;
-        for (at = 0; at < m->sector_size; at += len) {
-            len = m->sector_size - at;
-            if (len > IDEMI_HEADER)
-                len = IDEMI_HEADER;
-            IDEMI_EXPLAIN(
-                (m->read)(m->ctx, sector * m->sector_size + at, p, len) != 0,
-                "the storage cannot be read")
-            for (i = 0; i < len; i++)
-                IDEMI_EXPLAIN(p[i] != m->erased,
-                              "not a journal: the storage holds something else")
-        }
-    }
-    return NULL;
-}
-
-static const char *idemi_explain_journal(const idem_config *config)
-{
-    uint32_t layout = idemi_header_layout(config);
-    const char *text;
-
-    if (idemi_explain_has_header(config, layout))
-        return NULL;
-    text = idemi_explain_other(config, layout);
-    return text ? text : idemi_explain_blank(config);
-}
-#endif
-
-/* A fault that idem_open accepts. */
-static const char *idemi_explain_quota(const idem_config *config)
-{
-    uint32_t quota = idemi_default(config->quota, config->capacity, 0);
-
-    IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders > 1 &&
-                      quota > config->capacity / config->senders,
-                  "quota: x senders is over the capacity, so that a sender can "
-                  "evict the outcomes of others (S9); idem_open takes it")
-    return NULL;
 }
 
 IDEM_API const char *idem_explain(const idem_config *config)
@@ -7222,41 +7127,135 @@ IDEM_API const char *idem_explain(const idem_config *config)
     return text ? text : idemi_explain_quota(config);
 }
 
-/* These call idemi_explain_config, not idemi_public_valid_config: with a second
-   caller that would no longer be inlined into idem_open. */
-IDEM_API size_t idem_memory_size(const idem_config *config)
+IDEM_API int idem_check(const idem_table *table)
 {
-    idem_table t;
-
-    if (!config || idemi_explain_config(config))
-        return 0;
-#ifndef IDEM_NO_JOURNAL
-    if (config->storage && idemi_explain_storage(config->storage))
-        return 0;
-#endif
-    return idemi_public_prepare(&t, config, NULL, 0, IDEM_BUILD) ==
-                   IDEM_E_MEMORY
-               ? t.needed
-               : 0;
+    if (!idemi_public_is_open(table))
+        return IDEMI_REFUSED();
+    return idemi_check_all(table);
 }
 
-IDEM_API uint32_t idem_sector_count(const idem_config *config)
+IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
+                                    const idem_config *config)
 {
-#ifdef IDEM_NO_JOURNAL
-    (void)config;
-    return 0;
-#else
-    idem_storage m;
+    idemi_hash_init(&state->state, config, 1);
+}
 
-    if (!config || !config->storage || idemi_explain_config(config))
-        return 0;
-    m = *config->storage;
-    m.sector_count = 5;
-    if (idemi_explain_storage(&m))
-        return 0;
-    m.sector_count = idemi_explain_sectors(config);
-    return idemi_explain_storage(&m) ? 0 : m.sector_count;
-#endif
+IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
+                                      const void *data, size_t len)
+{
+    idemi_hash_update(&state->state, data, len);
+}
+
+IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
+{
+    return idemi_hash_final(&state->state);
+}
+
+/* ---------------------------------------------------------------------------
+   >>run       begin, the handler, complete or release
+   ------------------------------------------------------------------------ */
+
+/* Sets the reply to an outcome that was stored just now, as a replay would. */
+static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
+                                   const idem_outcome *outcome)
+{
+    reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    reply->code = outcome->code;
+    reply->response_len = outcome->response_len;
+    if (outcome->response_len && rq->buffer &&
+        rq->buffer != outcome->response &&
+        outcome->response_len <= rq->buffer_size)
+        IDEM_MEMCPY(rq->buffer, outcome->response, outcome->response_len);
+}
+
+/* Completes with a handler's outcome, even if that is invalid: the effect has
+   happened. */
+static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
+                                    const idem_request *rq,
+                                    idem_outcome *outcome, uint32_t now_ms)
+{
+    int result = idemi_public_valid_outcome(outcome)
+                     ? idem_complete(table, &reply->claim, outcome, now_ms)
+                     : IDEM_E_TOO_LARGE;
+
+    if (result == IDEM_E_TOO_LARGE) {
+        outcome->response = outcome->state = NULL;
+        outcome->response_len = outcome->state_len = 0;
+        outcome->code = IDEM_CODE_INVALID;
+        outcome->failed = 1;
+        result = idem_complete(table, &reply->claim, outcome, now_ms);
+        idemi_public_misuse();          // may not return: it is recorded
+    }
+    if (result != IDEM_OK)
+        return result;
+    idemi_public_set_reply(reply, rq, outcome);
+    return IDEM_DONE;
+}
+
+/* Keeps a claim whose end nobody knows: sets the rest of its lease. */
+static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
+                                 uint32_t now_ms)
+{
+    int result = idemi_public_enter_at(table, 1, now_ms);
+    const idem_slot *s;
+
+    if (result < 0)
+        return result;
+    s = idemi_command_current(table, &reply->claim);
+    if (s)
+        reply->retry_after_ms = idemi_slot_lease_left(table, s);
+    return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
+}
+
+/* The part of idem_run after a granted claim. */
+IDEMI_APART
+static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
+                                    const idem_request *request,
+                                    idem_handler *handler, void *ctx,
+                                    idem_now *now, int answer)
+{
+    idem_job job;
+    int result;
+
+    IDEM_MEMSET(&job, 0, sizeof job);
+    job.ctx = ctx;
+    job.request = request;
+    job.claim = &reply->claim;
+    job.answer = answer;
+    switch ((handler)(&job)) {
+    case IDEM_HANDLED:
+        result = idemi_public_run_handled(table, reply, request, &job.outcome,
+                                          (now)());
+        break;
+    case IDEM_NOT_DONE:
+        result = idem_release(table, &reply->claim, (now)());
+        if (result == IDEM_OK)
+            result = IDEM_RELEASED;
+        break;
+    default:
+        result = idemi_public_run_kept(table, reply, (now)());
+    }
+    // A handler may have opened the table again, in vain; IDEM_E_ARG means: not
+    // executed.
+    return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
+}
+
+IDEM_API int idem_run(idem_table *table, idem_reply *reply,
+                      const idem_request *request, idem_handler *handler,
+                      void *ctx, idem_now *now)
+{
+    int answer;
+
+    if (!reply)
+        return IDEMI_REFUSED();
+    IDEM_MEMSET(reply, 0, sizeof *reply);
+    if (!handler || !now)
+        return IDEMI_REFUSED();
+    answer = idem_begin(table, &reply->claim, reply, request, (now)());
+    return idemi_command_grants(answer)
+               ? idemi_public_run_handler(table, reply, request, handler, ctx,
+                                          now, answer)
+               : answer;
 }
 
 /* ---------------------------------------------------------------------------

@@ -221,18 +221,19 @@ eva_opening() {
 # But what only a journal or a sender needs; what WP alone shows
 part_eva() {
     shown calls
-    reached "clock slots index order keys commands check public" \
+    reached "clock slots index order keys commands check rules public run" \
         'idem_format_|idemi_index_remove'`:
+            `'|idem_(explain|memory_size|sector_count|fingerprint_.*)'`:
             `'|idemi_.*_(journal|save_floor|scope|geometry|number'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
-            `'|is_built_in|forget|ask_keys|ask_old|evictable_of|is_of'`:
+            `'|is_built_in|forget|ask_keys|ask_old|find_evictable|has_sender'`:
             `'|finish_key)' calls
     shown records
     shown replay
     shown bytes
     shown opening
     reached "records reading opening" \
-        'idemi_cursor_(bytes|words)|idemi_opening_(sender|replace)' \
+        'idemi_cursor_(bytes|words)|idemi_opening_apply_(sender|takeover)' \
         records replay bytes opening
     long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'

@@ -67,7 +67,7 @@ compile_of tests/size/configured.c random
 compile_of tests/size/configured.c random_journal -DJOURNAL
 compile_of tests/size/configured.c features -DFEATURES
 compile_of tests/size/configured.c features_journal -DFEATURES -DJOURNAL
-awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
+awk -v of="storage items records journal opening" -f tests/size/lines.awk idem.h \
     > "$out/lines"
 # per_key NAME: RAM per key
 per_key() {
@@ -119,7 +119,7 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
         "| $(object table_journal) | 256 | 192 |"
     echo "| lines (not bytes) of the header | $(nth 1 "$out/lines") | 6000 | |"
     echo "| of these, the manual | $(nth 2 "$out/lines") | 450 | |"
-    echo "| of these, code of storage, records, journal, opening" \
+    echo "| of these, code of storage, items, records, journal, opening" \
         "| $(nth 3 "$out/lines") | | |"
 } > "$out/table"
 sed 's/^| //; s/ |$//; /^|---/d' "$out/table" | awk -F ' *[|] *' '
