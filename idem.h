@@ -374,8 +374,8 @@
      - or with IDEM_EVICT_OLDEST the least recently used one without live keys,
        whose numbers are new then (such a claim is never volatile);
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
-   After a change to fewer entries the numbers of any sender may be new, and a
-   claim on an old one be fenced.
+   After a change to fewer entries, damage or a torn batch the numbers of any
+   sender may be new, and a claim on an old one be fenced.
 
    >>duties    of the sender
 
@@ -1462,8 +1462,8 @@ IDEM_API const char *idem_text(int result);
 /* A text that explains why idem_open refuses a configuration: the field, and
    its possible values, or that the journal in the storage has another.  It also
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
-   idem_open takes.  NULL: idem_open finds no fault either.  If all headers of a
-   journal are damaged, this sees none; idem_open may take it, with a loss.
+   idem_open takes.  NULL: idem_open finds no fault either.  If all headers are
+   damaged, this sees none or another's; idem_open may take it, with a loss.
    Reads all of the storage at worst, without the lock: not while a table with
    that storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its
    texts are linked only where it is called. */
