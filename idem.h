@@ -817,7 +817,7 @@ typedef struct idem_sender {
                                    0: the entry was never used */
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
-    union {
+    union {                     /* two lives, to save 4 bytes */
         uint32_t evicted;       /* logical ms: its outcomes up to then may have
                                    been evicted */
         uint32_t gone;          /* while a journal is read, a sequence: numbers
@@ -3970,9 +3970,8 @@ static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
             *dst = (unsigned char)~IDEMI_CONFIG(t)->storage->erased;
 }
 
-/* Returns the bytes of a sector from an offset on, at least `len`, or all that
-   are left.  The buffer is a window that moves over the sector: no byte is read
-   twice. */
+/* Bytes of a sector from an offset on, at least `len`, or all that are left.
+   The buffer moves over the sector: no byte is read twice. */
 static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at, uint32_t len)
 {
@@ -4231,8 +4230,7 @@ static uint32_t idemi_reading_headers(idem_table *t)
 #define IDEMI_REREADINGS 30u
 
 /* Reads all headers again; returns whether the newest one is not what it was.
-   A torn one may come and go: it is read again until it is as it was, but
-   IDEMI_REREADINGS times at most. */
+   A torn one may come and go: it is read up to IDEMI_REREADINGS times. */
 static int idemi_reading_newest_again(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
@@ -4360,8 +4358,8 @@ static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
 
 /* Encodes the next record of the head, about an item (capacity: also the time
    alone), into the buffer, all but its check; returns its length.  `more` has
-   the fields that are not in the table yet: an idemi_query with IDEMI_GRANTED,
-   otherwise an idem_outcome or NULL. */
+   what is not in the table yet: an idemi_query with IDEMI_GRANTED, otherwise an
+   idem_outcome or NULL. */
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
@@ -4660,6 +4658,8 @@ static int idemi_journal_plan_next(idem_table *t)
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
+/* Sectors that one rotation tries: not more than R4 keeps dead.  D6 is searched
+   for in as many. */
 #define IDEMI_TRIES 2u
 
 /* Makes a new head; skips one failing sector.  After a failure the old head is
@@ -4960,9 +4960,8 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     return own;
 }
 
-/* The newest outcome that is at least `age` old, or `capacity`: one of that age
-   is inserted after it.  The search starts at the outcome in the record before,
-   which mostly is the one, or close to it. */
+/* The newest outcome that is at least `age` old, or `capacity`.  The search
+   starts at the outcome in the record before, which mostly is close to it. */
 static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
 {
     unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
@@ -5219,8 +5218,8 @@ static void idemi_opening_sectors(idem_table *t)
         idemi_opening_count_loss(t, j->head);
 }
 
-/* True if a whole header begins at an offset of a sector; it may end in the next
-   one.  It is of another journal, or was moved: none stands in its place. */
+/* True if a whole header begins at an offset of a sector; it may end in the
+   next.  It is of another journal, or was moved: none stands in its place. */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     t->journal->window_end = 0;
@@ -5229,9 +5228,8 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
     return idemi_header_is_whole(t->buffer);
 }
 
-/* Reads a whole storage that has no header.  Returns IDEM_OK if it is blank:
-   the sectors in which the first heads are begun may have any bytes but a
-   header of another journal; IDEM_E_STORAGE if it was not ready. */
+/* Reads a whole storage that has no header: IDEM_OK if it is blank, else
+   IDEM_E_STORAGE if it was not ready, or IDEM_E_FORMAT (>>recovery). */
 static int idemi_opening_check_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5274,9 +5272,8 @@ static void idemi_opening_find_headless(idem_table *t)
         }
 }
 
-/* Reads the journal, if there is one, into the table.  After that it is in the
-   state `opened`: newest sector and next token are known.  The slots are not in
-   a list yet (idemi_opening_finish). */
+/* Reads the journal, if there is one, into the table: it is in the state
+   `opened` then, and the slots are in no list yet (idemi_opening_finish). */
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5890,8 +5887,7 @@ static int idemi_command_grants(int answer)
 }
 
 /* Answers a request, grants the claim if it is to be executed, and counts the
-   answer.  A failure grants nothing, but may drop expired keys, and use up a
-   token (S7). */
+   answer.  A failure grants nothing; expired keys and a token may be gone. */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
@@ -6667,9 +6663,9 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
     return IDEM_OK;
 }
 
-/* The part of idem_open and idem_format before the storage is read.  (In two
-   parts, so that a program which never formats does not link that.)  The table
-   of another build may be smaller: it is not touched. */
+/* The part of idem_open and idem_format before the storage is read.  (Parts: a
+   program that never formats does not link that.)  The table of another build
+   may be smaller: it is not touched. */
 static int idemi_public_prepare(idem_table *table, const idem_config *config,
                                 void *memory, size_t size, uint32_t build)
 {
