@@ -2918,12 +2918,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    a row may cost the head that both were in: a loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
-   sectors 1 to 3, in which the first heads are begun, may hold anything but the
-   whole header of another journal: "idem", and version 1; or a sum that is
-   right, and a check that is not erased.  It may begin at any offset there, and
-   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid
-   header is not of another journal.  One that fulfils 1 and 2 elsewhere is: the
-   journal was moved.
+   sectors 1 to 3, in which the first heads are begun, may hold anything but a
+   whole header: "idem", and version 1; or a sum that is right, and a check that
+   is not erased.  It may begin at any offset there, and end in the next sector.
+   It is of another journal, or this one was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -3099,13 +3097,13 @@ typedef unsigned idemi_item;
 /* "No sector": larger than the sequence of any */
 #define IDEMI_NOWHERE UINT32_MAX
 
-static idemi_item idemi_journal_highest(const idem_table *t)
+static idemi_item idemi_items_highest(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
 
 /* For each item the oldest sector needed for it (R6); or IDEMI_NOWHERE */
-static uint32_t *idemi_storage_needs(const idem_table *t)
+static uint32_t *idemi_items_needs(const idem_table *t)
 {
     return (uint32_t *)(void *)(t->journal + 1);
 }
@@ -3245,7 +3243,7 @@ static void idemi_sender_drop_floor(const idem_table *t, idem_sender *a)
     a->floor[0] = a->floor[1] = 0;
     a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
-        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
+        idemi_items_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
 }
 
 /* Gives the sender with a name an entry that it may take over; counts that if a
@@ -3338,7 +3336,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    needs = idemi_storage_needs(t);
+    needs = idemi_items_needs(t);
     need = &needs[idemi_sender_item(t, a)];
     a->unsaved = 1;
     if (needs[slot] < *need)
@@ -3449,7 +3447,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_keys_mark_delivered(t, s);
     s->state = 0;
     if (IDEMI_JOURNAL(t))
-        idemi_storage_needs(t)[slot] = IDEMI_NOWHERE;
+        idemi_items_needs(t)[slot] = IDEMI_NOWHERE;
     t->used--;
     idemi_order_add_free(t, slot);
 }
@@ -3879,9 +3877,9 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
 /* The check of bytes: a keyed hash of them, their sector, and their offset
    XORed with the layout.  So no bytes validate that were moved, are left from
    an earlier round, or were hidden in a key or response by an enemy. */
-IDEMI_INTO uint32_t idemi_storage_check(const idem_config *config,
-                                        uint32_t sequence, uint32_t at,
-                                        const unsigned char *p, uint32_t len)
+IDEMI_INTO uint32_t idemi_record_check(const idem_config *config,
+                                       uint32_t sequence, uint32_t at,
+                                       const unsigned char *p, uint32_t len)
 {
     unsigned char where[8];
 
@@ -4005,7 +4003,7 @@ static int idemi_reading_mend_header(const idem_config *config, uint32_t layout,
     for (i = 0; i < 16 * IDEMI_HEADER; i++) {
         if ((i == 0 || i % 2) &&
             idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-                idemi_storage_check(config, 0, layout, p, IDEMI_HEADER - 4))
+                idemi_record_check(config, 0, layout, p, IDEMI_HEADER - 4))
             return 1;
         p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
     }
@@ -4103,8 +4101,8 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
         idemi_index_prefetch(t, r->id.hash);
     }
     check = idemi_basics_load32(p.at) ^
-            idemi_storage_check(t->config, sequence, at ^ j->layout, start,
-                                len);
+            idemi_record_check(t->config, sequence, at ^ j->layout, start,
+                               len);
     r->orphan = 0;
     if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF) &&
         r->slot - 1 < IDEMI_CAPACITY(t)) {
@@ -4305,7 +4303,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
    R4  idemi_journal_plan_next keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
-   R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
+   R6  Each item's oldest needed sector is known (idemi_items_needs), and none
        is older than the tail: idemi_journal_write, _undo_needs, _rotate.
 
    One record is written in these steps (idemi_journal_...):
@@ -4417,9 +4415,9 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                uint32_t len)
 {
     idem_journal *j = t->journal;
-    uint32_t *needs = idemi_storage_needs(t);
-    uint32_t check = idemi_storage_check(t->config, j->sequence,
-                                         j->at ^ j->layout, t->buffer, len);
+    uint32_t *needs = idemi_items_needs(t);
+    uint32_t check = idemi_record_check(t->config, j->sequence,
+                                        j->at ^ j->layout, t->buffer, len);
     int result, needed;
 
     flags |= t->buffer[0];      // with those that it was composed with in full
@@ -4484,13 +4482,13 @@ static void idemi_journal_close_head(idem_journal *j)
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_storage_needs(t);
+    const uint32_t *needs = idemi_items_needs(t);
     uint32_t size = IDEMI_SECTOR_COUNT(j) / (IDEMI_GROUPS - 1) + 1;
     uint32_t first = j->tail - j->tail % size, items = 0, must = 0;
     // Heads that can be begun before the first group is erased
     uint32_t heads = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
     idem_short need[IDEMI_GROUPS];      // the items of each group
-    idemi_item item = idemi_journal_highest(t) + 1;
+    idemi_item item = idemi_items_highest(t) + 1;
     unsigned i;
 
     j->next_tail = head;
@@ -4522,14 +4520,14 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
     idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_storage_needs(t);
+    const uint32_t *needs = idemi_items_needs(t);
     // The commit record, and the rewritten newest one, composed later: it may
     // be as long as any.
     uint32_t after = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
                      (j->last_item != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
 
     for (;;) {
-        idemi_item item = idemi_journal_highest(t) + 1;
+        idemi_item item = idemi_items_highest(t) + 1;
         uint32_t left = idemi_journal_plan(t, j->sequence + ahead);
         if (j->next_tail <= j->damaged)
             left = item;
@@ -4575,8 +4573,8 @@ static int idemi_journal_write_header(idem_table *t)
     if (!idemi_journal_is_uncertain(t))
         IDEM_MEMCPY(p + IDEMI_UNCERTAIN_AT, p + IDEMI_TIME_AT, 4);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
-                         idemi_storage_check(t->config, 0, j->layout, p,
-                                             IDEMI_HEADER - 4));
+                         idemi_record_check(t->config, 0, j->layout, p,
+                                            IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
     result = idemi_storage_prog(t, j->sequence, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
@@ -4614,8 +4612,8 @@ static int idemi_journal_try_sector(idem_table *t)
 static void idemi_journal_undo_needs(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
-    uint32_t *needs = idemi_storage_needs(t);
-    idemi_item item = idemi_journal_highest(t) + 1;
+    uint32_t *needs = idemi_items_needs(t);
+    idemi_item item = idemi_items_highest(t) + 1;
 
     while (item-- > 0)
         if (needs[item] == j->sequence)
@@ -4675,7 +4673,7 @@ static int idemi_journal_rotate(idem_table *t)
     if (!j->sequence && idemi_reading_newest_again(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
-        last_needs = idemi_storage_needs(t)[j->last_item];
+        last_needs = idemi_items_needs(t)[j->last_item];
 
     // Uncommitted sectors of an earlier boot.  After a loss they may hold the
     // lost records (D6), after a failure that sector would be tried again.
@@ -4908,7 +4906,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
         // the key needs the record before.
         if (t->clock - known->time < r->age) {
             r->age = t->clock - known->time;
-            needs = idemi_storage_needs(t)[other];
+            needs = idemi_items_needs(t)[other];
         }
         idemi_keys_remove(t, other);
     }
@@ -4924,7 +4922,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
-    idemi_storage_needs(t)[slot] = needs;
+    idemi_items_needs(t)[slot] = needs;
     idemi_sender_update_of(t, slot, event);
 }
 
@@ -4955,7 +4953,7 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     if (r->flags & IDEMI_ALL_GONE && r->of.sender->floor[0] > a->until.gone)
         a->until.gone = r->of.sender->floor[0];
     idemi_basics_split(a->floor, floor);
-    idemi_storage_needs(t)[own] = sequence;
+    idemi_items_needs(t)[own] = sequence;
     a->unsaved = 0;
     return own;
 }
@@ -4991,7 +4989,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
-        idemi_storage_needs(t)[of] = sequence;
+        idemi_items_needs(t)[of] = sequence;
     }
     if (!r->slot || r->orphan)
         return of;
@@ -5337,7 +5335,7 @@ typedef uint32_t idemi_size;
      index        capacity x IDEMI_WORDS words
      state        state_max bytes, to a multiple of 4
      journal      idem_journal; this and what follows only with storage
-                  for each item the sector that it needs (idemi_storage_needs)
+                  for each item the sector that it needs (idemi_items_needs)
      buffer       all that is left, up to IDEMI_READ_MAX bytes */
 static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                 size_t size)
@@ -5383,10 +5381,10 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     t->journal = (idem_journal *)(void *)(t->state + state);
     if (IDEMI_STORES_SIZES)
         t->journal->record_limit = record_max;
-    t->buffer = (unsigned char *)(idemi_storage_needs(t) +
-                                  idemi_journal_highest(t) + 1);
-    IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
-                (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
+    t->buffer = (unsigned char *)(idemi_items_needs(t) +
+                                  idemi_items_highest(t) + 1);
+    IDEM_MEMSET(idemi_items_needs(t), 0xFF,
+                (size_t)(t->buffer - (unsigned char *)idemi_items_needs(t)));
     needed = (idemi_size)(size - (size_t)(t->buffer - memory));
     t->buffer_size =                            // all that is left
         needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
@@ -5749,7 +5747,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     // After a recorded claim of the key record this one, too: the next boot
     // would let that one expire while this is held.
     writes |= IDEMI_JOURNAL(t) &&
-              (replaces || (attempt > 1 && idemi_storage_needs(t)[slot] !=
+              (replaces || (attempt > 1 && idemi_items_needs(t)[slot] !=
                                                IDEMI_NOWHERE));
     if (writes) {
         int result;
@@ -5772,7 +5770,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     idemi_keys_lengthen_lease(t, s, q->rq->lease_ms);
     if (writes)
-        idemi_storage_needs(t)[slot] = t->journal->sequence;
+        idemi_items_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1)
         idemi_command_enter(t, slot, q);
     idemi_order_note_expiry(t, s);
@@ -6073,7 +6071,7 @@ enum {
 
 static int idemi_check_needs(const idem_table *t, idemi_item item)
 {
-    return IDEMI_JOURNAL(t) && idemi_storage_needs(t)[item] != IDEMI_NOWHERE;
+    return IDEMI_JOURNAL(t) && idemi_items_needs(t)[item] != IDEMI_NOWHERE;
 }
 
 static int idemi_check_slot(const idem_table *t, unsigned slot)
@@ -6140,8 +6138,8 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_storage_needs(t);
-    idemi_item item = idemi_journal_highest(t) + 1;
+    const uint32_t *needs = idemi_items_needs(t);
+    idemi_item item = idemi_items_highest(t) + 1;
 
     while (item-- > 0)
         if (needs[item] < j->tail)
@@ -6274,7 +6272,7 @@ static int idemi_check_all(const idem_table *t)
                idem_explain for one that breaks it
    ------------------------------------------------------------------------ */
 
-static int idemi_public_valid_lease(uint32_t lease_ms)
+static int idemi_rules_valid_lease(uint32_t lease_ms)
 {
     return lease_ms <= IDEM_LEASE_MAX || lease_ms == IDEM_LEASE_NONE;
 }
@@ -6303,20 +6301,20 @@ static int idemi_public_valid_lease(uint32_t lease_ms)
 #endif
 #ifdef IDEM_CONFIG
 #define IDEMI_BUILT_IN_RULE(RULE)                                              \
-    RULE(idemi_public_is_built_in(given),                                      \
+    RULE(idemi_rules_is_built_in(given),                                       \
          "config: neither IDEM_CONFIG nor a copy with another secret")
 #else
 #define IDEMI_BUILT_IN_RULE(RULE)
 #endif
 #define IDEMI_CONFIG_RULES(RULE)                                               \
     IDEMI_BUILT_IN_RULE(RULE)                                                  \
-    RULE(idemi_public_valid_secret(given),                                     \
+    RULE(idemi_rules_valid_secret(given),                                      \
          "secret: 16 random bytes, neither half zero")                         \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
     RULE(config->key_max - 1u < 255, "key_max: 1 to 255")                      \
     RULE(config->max_attempts <= 255, "max_attempts: at most 255")             \
-    RULE(idemi_public_valid_lease(config->lease_ms),                           \
+    RULE(idemi_rules_valid_lease(config->lease_ms),                            \
          "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE")             \
     RULE(config->retention_ms <= IDEM_RETENTION_MAX,                           \
          "retention_ms: over IDEM_RETENTION_MAX")                              \
@@ -6332,13 +6330,13 @@ static int idemi_public_valid_lease(uint32_t lease_ms)
     IDEMI_BUILD_RULES(RULE)
 #define IDEMI_RULE_HOLDS(condition, text) (condition) &&
 
-static int idemi_public_valid_storage(const idem_storage *m)
+static int idemi_rules_valid_storage(const idem_storage *m)
 {
     return IDEMI_STORAGE_RULES(IDEMI_RULE_HOLDS) 1;
 }
 
 /* True if neither half of the secret is zero.  FNV has none. */
-IDEMI_INTO int idemi_public_valid_secret(const idem_config *config)
+IDEMI_INTO int idemi_rules_valid_secret(const idem_config *config)
 {
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
@@ -6358,19 +6356,19 @@ IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
                      2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
 
 /* True of IDEM_CONFIG, and of a copy of it with another secret. */
-static int idemi_public_is_built_in(const idem_config *config)
+static int idemi_rules_is_built_in(const idem_config *config)
 {
     return IDEM_MEMCMP(config, &(IDEM_CONFIG),
                        offsetof(idem_config, secret)) == 0;
 }
 #endif
 
-static int idemi_public_valid_config(const idem_config *given)
+static int idemi_rules_valid_config(const idem_config *given)
 {
     const idem_config *config = IDEMI_GIVEN(given);
 
     return IDEMI_CONFIG_RULES(IDEMI_RULE_HOLDS)(
-        !IDEMI_STORAGE(config) || idemi_public_valid_storage(config->storage));
+        !IDEMI_STORAGE(config) || idemi_rules_valid_storage(config->storage));
 }
 
 /* ---------------------------------------------------------------------------
@@ -6650,7 +6648,7 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
     if (result != IDEM_OK)
         return result;
     if (!idemi_public_valid_bytes(rq->payload, rq->payload_len) ||
-        !idemi_public_valid_lease(rq->lease_ms) ||
+        !idemi_rules_valid_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
         return IDEMI_REFUSED();
     if (rq->response_size > IDEMI_CONFIG(t)->response_max)
@@ -6674,7 +6672,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     if (!table || build != IDEM_BUILD)
         return IDEMI_REFUSED();
     IDEM_MEMSET((void *)table, 0, sizeof *table);
-    if (!config || !idemi_public_valid_config(config))
+    if (!config || !idemi_rules_valid_config(config))
         return IDEMI_REFUSED();
     table->config = config;
     result = idemi_opening_memory(table, (unsigned char *)memory, size);
@@ -6716,7 +6714,7 @@ IDEM_API int idem_format_(idem_table *table, const idem_config *config,
     return idemi_public_load(table, result, now_ms);
 }
 
-/* These call idemi_explain_config, not idemi_public_valid_config: with a second
+/* These call idemi_explain_config, not idemi_rules_valid_config: with a second
    caller that would no longer be inlined into idem_open. */
 IDEM_API size_t idem_memory_size(const idem_config *config)
 {
@@ -6852,7 +6850,7 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(
-        table, claim && idemi_public_valid_lease(lease_ms), now_ms);
+        table, claim && idemi_rules_valid_lease(lease_ms), now_ms);
     idem_slot *s;
 
     if (result < 0)
@@ -7152,8 +7150,8 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
    ------------------------------------------------------------------------ */
 
 /* Sets the reply to an outcome that was stored just now, as a replay would. */
-static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
-                                   const idem_outcome *outcome)
+static void idemi_run_set_reply(idem_reply *reply, const idem_request *rq,
+                                const idem_outcome *outcome)
 {
     reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
     reply->code = outcome->code;
@@ -7166,9 +7164,9 @@ static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
 
 /* Completes with a handler's outcome, even if that is invalid: the effect has
    happened. */
-static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
-                                    const idem_request *rq,
-                                    idem_outcome *outcome, uint32_t now_ms)
+static int idemi_run_handled(idem_table *table, idem_reply *reply,
+                             const idem_request *rq,
+                             idem_outcome *outcome, uint32_t now_ms)
 {
     int result = idemi_public_valid_outcome(outcome)
                      ? idem_complete(table, &reply->claim, outcome, now_ms)
@@ -7184,13 +7182,13 @@ static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
     }
     if (result != IDEM_OK)
         return result;
-    idemi_public_set_reply(reply, rq, outcome);
+    idemi_run_set_reply(reply, rq, outcome);
     return IDEM_DONE;
 }
 
 /* Keeps a claim whose end nobody knows: sets the rest of its lease. */
-static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
-                                 uint32_t now_ms)
+static int idemi_run_kept(idem_table *table, idem_reply *reply,
+                          uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, 1, now_ms);
     const idem_slot *s;
@@ -7205,10 +7203,10 @@ static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
 
 /* The part of idem_run after a granted claim. */
 IDEMI_APART
-static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
-                                    const idem_request *request,
-                                    idem_handler *handler, void *ctx,
-                                    idem_now *now, int answer)
+static int idemi_run_handler(idem_table *table, idem_reply *reply,
+                             const idem_request *request,
+                             idem_handler *handler, void *ctx,
+                             idem_now *now, int answer)
 {
     idem_job job;
     int result;
@@ -7220,8 +7218,8 @@ static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
     job.answer = answer;
     switch ((handler)(&job)) {
     case IDEM_HANDLED:
-        result = idemi_public_run_handled(table, reply, request, &job.outcome,
-                                          (now)());
+        result = idemi_run_handled(table, reply, request, &job.outcome,
+                                   (now)());
         break;
     case IDEM_NOT_DONE:
         result = idem_release(table, &reply->claim, (now)());
@@ -7229,7 +7227,7 @@ static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
             result = IDEM_RELEASED;
         break;
     default:
-        result = idemi_public_run_kept(table, reply, (now)());
+        result = idemi_run_kept(table, reply, (now)());
     }
     // A handler may have opened the table again, in vain; IDEM_E_ARG means: not
     // executed.
@@ -7249,8 +7247,8 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
         return IDEMI_REFUSED();
     answer = idem_begin(table, &reply->claim, reply, request, (now)());
     return idemi_command_grants(answer)
-               ? idemi_public_run_handler(table, reply, request, handler, ctx,
-                                          now, answer)
+               ? idemi_run_handler(table, reply, request, handler, ctx,
+                                   now, answer)
                : answer;
 }
 
@@ -7842,7 +7840,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         return IDEMI_REFUSED();
     idemi_file_reset(file, sector_size, sector_count);
     end = (off_t)idemi_file_size(file);
-    if (!idemi_public_valid_storage(&file->storage) || end < 0)
+    if (!idemi_rules_valid_storage(&file->storage) || end < 0)
         return IDEMI_REFUSED();
     file->error = idemi_file_keep_path(file, path);
     if (file->error)

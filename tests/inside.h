@@ -129,7 +129,7 @@ static inline uint32_t inside_hash_id(const idem_config *config,
 uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
                       uint32_t sequence, uint32_t offset, uint32_t len)
 {
-    return idemi_storage_check(t->config, offset ? sequence : 0,
+    return idemi_record_check(t->config, offset ? sequence : 0,
                                offset ^ t->journal->layout, bytes, len - 4);
 }
 
