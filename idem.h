@@ -2919,9 +2919,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
-   whole header: "idem", and version 1; or a sum that is right, and a check that
-   is not erased.  It may begin at any offset there, and end in the next sector.
-   It is of another journal, or this one was moved.
+   whole header of another journal: "idem", and version 1; or a sum that is
+   right, and a check that is not erased.  It may begin at any offset there, and
+   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid
+   header is not of another journal.  One that fulfils 1 and 2 elsewhere is: the
+   journal was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -5216,14 +5218,21 @@ static void idemi_opening_sectors(idem_table *t)
         idemi_opening_count_loss(t, j->head);
 }
 
-/* True if a whole header begins at an offset of a sector; it may end in the
-   next.  It is of another journal, or was moved: none stands in its place. */
+/* True if a header of another journal begins at an offset of a sector: one that
+   is whole, and may end in the next sector; or one of this journal that was
+   moved.  One that stands in its place may be torn, and read as valid now. */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
-    t->journal->window_end = 0;
+    idem_journal *j = t->journal;
+
+    j->window_end = 0;
     idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                        IDEMI_HEADER);
-    return idemi_header_is_whole(t->buffer);
+    return idemi_header_is_whole(t->buffer) &&
+           (at > 0 ||
+            !idemi_reading_mend_header(t->config, j->layout, t->buffer) ||
+            idemi_basics_load32(t->buffer + IDEMI_HEADER_SAME) %
+                    IDEMI_SECTOR_COUNT(j) != sector);
 }
 
 /* Reads a whole storage that has no header: IDEM_OK if it is blank, else

@@ -651,8 +651,8 @@ def look_for_overwritten(device, table, headers):
             table.lost.add("D7")
 
 
-def has_whole_header(device, n):
-    """Whether a whole header, of any journal, begins in a physical sector."""
+def has_other_header(device, n):
+    """Whether the whole header of another journal begins in a physical sector."""
     size = device.sector_size
     data = device.bytes[n * size:(n + 1) * size + HEADER - 1]
     for at in range(len(data) - HEADER + 1):
@@ -662,7 +662,9 @@ def has_whole_header(device, n):
         whole = header[4] == 1 or \
             (pairs & 0xffff == int.from_bytes(header[14:16], "little") and
              header[52:] != header[11:12] * 4)
-        if header[:4] == b"idem" and whole:
+        own = None if at else repaired_header(device, header)
+        if header[:4] == b"idem" and whole and \
+                not (own and own.sequence % device.sector_count == n):
             return True
     return False
 
@@ -670,7 +672,7 @@ def has_whole_header(device, n):
 def is_blank(device):
     erased = bytes([device.erased]) * device.sector_size
     return all(device.sector(n) == erased or
-               1 <= n <= 3 and not has_whole_header(device, n)
+               1 <= n <= 3 and not has_other_header(device, n)
                for n in range(device.sector_count))
 
 
