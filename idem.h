@@ -4733,10 +4733,11 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        uint32_t head = j->head;
+        // After skipped sectors D6 may not find the next head, if its header
+        // is damaged: then another one follows.
+        uint32_t reach = t->stats.skipped ? j->head + IDEMI_TRIES : UINT32_MAX;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
-        // D6 would not find this head if its header is damaged: another one.
-        anew = t->journal->head - head > IDEMI_TRIES;
+        anew = t->journal->head > reach;
     }
     return result;
 }
