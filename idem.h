@@ -4684,7 +4684,7 @@ static int idemi_journal_rotate(idem_table *t)
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         // Lost records that the opening found (D6, D10) go last: until a header
         // has recorded the loss, the next opening must find them, too.
-        if (!idemi_journal_plan_next(t) && t->stats.lost && !j->rotated)
+        if (!idemi_journal_plan_next(t) && t->stats.lost)
             idemi_journal_erase_begun(t, t->token);
         if (!idemi_journal_plan_next(t))
             idemi_journal_erase_begun(t, 0);

@@ -25,6 +25,11 @@ static const scenario scenarios[] = {
       "cached: Ba Ca Bb fail1,forever Bc:storage Bc:storage Bc:storage "
       "Bc:storage Bc:storage works fail3 Cb:storage Bc:storage untouched P "
       "Ba:replay Ac" },
+    // .. nor is a second state in a batch, before which the first is synced.
+    { "after_a_sync_that_failed_no_second_state_is_written",
+      "cached: batch Ba Bb Y Ca,state fail3 Cb,state:storage P" },
+    { "a_delivery_is_refused_when_no_head_can_be_made",
+      "nor: Ba Ca,confirm P fail1,forever Da:storage works Da:ok" },
     // It is reported, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_reported",
       "nor: Ba fail2 m:storage m untouched Ca:ok rotate1" },
