@@ -12,6 +12,7 @@
 #ifndef SECRET_H
 #define SECRET_H
 
+#include "folder.h"
 #include "idem.h"
 #include "random.h"
 #include "reason.h"
@@ -61,22 +62,6 @@ static inline int secret_read(uint8_t *secret, const char *path)
     return 1;
 }
 
-/* Makes the name of a file durable. */
-static inline int secret_sync_folder(const char *path)
-{
-    char folder[SECRET_PATH];
-    const char *slash = strrchr(path, '/');
-    int fd, done;
-
-    snprintf(folder, sizeof folder, "%.*s.",
-             slash ? (int)(slash + 1 - path) : 0, path);
-    fd = open(folder, O_RDONLY);
-    done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
-    if (fd >= 0)
-        close(fd);
-    return done;
-}
-
 /* Makes a secret, whole or not at all, whenever this process is killed: under
    another name first.  The caller holds the journal's lock, so nobody else
    makes one. */
@@ -97,7 +82,7 @@ static inline int secret_make(const char *path)
     written = write(fd, secret, sizeof secret) == (ssize_t)sizeof secret &&
               fsync(fd) == 0;
     if (close(fd) != 0 || !written || rename(fresh, path) != 0 ||
-        !secret_sync_folder(path))
+        !folder_sync(path))
         return secret_wrong(fresh, errno ? strerror(errno) : "not written");
     return 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _DEFAULT_SOURCE
 #include "effect.h"
+#include "../folder.h"
 #include "../random.h"
 
 #include <errno.h>
@@ -40,21 +41,6 @@ static void append(const char *text, size_t len)
     log_seen += written;
 }
 
-/* Makes the name of a file durable.  (EINVAL: the file system has none.) */
-static int sync_folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash + 1 - path))
-                         : strdup(".");
-    int fd = folder ? open(folder, O_RDONLY) : -1;
-    int done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
-
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return done;
-}
-
 void effect_make(const char *path)
 {
     char header[HEADER + 1];
@@ -67,7 +53,7 @@ void effect_make(const char *path)
     if (log_fd < 0)
         effect_die(path, strerror(errno));
     append(header, HEADER);
-    if (!sync_folder_of(path))
+    if (!folder_sync(path))
         effect_die(path, strerror(errno));
     close(log_fd);
 }

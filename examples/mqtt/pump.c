@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _POSIX_C_SOURCE 200809L
 #include "pump.h"
+#include "../folder.h"
 #include "../random.h"
 
 #include <errno.h>
@@ -53,21 +54,6 @@ static int check_place(pump_driver *p)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Makes the name of a file durable.  (EINVAL: the file system has none.) */
-static int sync_folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash + 1 - path))
-                         : strdup(".");
-    int fd = folder ? open(folder, O_RDONLY) : -1;
-    int done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
-
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return done;
-}
-
 /* Begins a log in a file that is empty, or has a truncated first line. */
 static int begin_log(pump_driver *p)
 {
@@ -77,7 +63,7 @@ static int begin_log(pump_driver *p)
         return failed(p, "/dev/urandom: no random bytes");
     snprintf(header, sizeof header, "%s%016" PRIx64 "\n", title, p->mark.id);
     p->mark.length = 0;
-    if (ftruncate(p->fd, 0) != 0 || !sync_folder_of(p->path))
+    if (ftruncate(p->fd, 0) != 0 || !folder_sync(p->path))
         return failed(p, strerror(errno));
     return append(p, header, HEADER);
 }

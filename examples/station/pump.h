@@ -101,7 +101,7 @@ static inline void pump_begin_log(pump *p, const char *first)
     if (ftruncate(p->fd, 0) != 0)
         journal_die(p->path, strerror(errno));
     pump_write(p, first);
-    if (!secret_sync_folder(p->path))
+    if (!folder_sync(p->path))
         journal_die(p->path, strerror(errno));
 }
 
