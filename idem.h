@@ -1844,12 +1844,12 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
 typedef uint64_t idemi_hash_lane;
-enum { IDEMI_TURN_A = 13, IDEMI_TURN_B = 16, IDEMI_TURN_C = 21,
-       IDEMI_TURN_D = 17 };
+enum { IDEMI_ROTATE_A = 13, IDEMI_ROTATE_B = 16, IDEMI_ROTATE_C = 21,
+       IDEMI_ROTATE_D = 17 };
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
 typedef uint32_t idemi_hash_lane;
-enum { IDEMI_TURN_A = 5, IDEMI_TURN_B = 8, IDEMI_TURN_C = 7,
-       IDEMI_TURN_D = 13 };
+enum { IDEMI_ROTATE_A = 5, IDEMI_ROTATE_B = 8, IDEMI_ROTATE_C = 7,
+       IDEMI_ROTATE_D = 13 };
 #endif
 
 #if IDEM_HASH != IDEM_HASH_FNV
@@ -1870,14 +1870,14 @@ static void idemi_hash_word(idemi_hash_state *state, idemi_hash_lane word,
     IDEMI_UNROLL
     for (; rounds > 0; rounds--) {
         v0 += v1;
-        v1 = idemi_hash_rotate(v1, IDEMI_TURN_A) ^ v0;
+        v1 = idemi_hash_rotate(v1, IDEMI_ROTATE_A) ^ v0;
         v0 = idemi_hash_rotate(v0, half);
         v2 += v3;
-        v3 = idemi_hash_rotate(v3, IDEMI_TURN_B) ^ v2;
+        v3 = idemi_hash_rotate(v3, IDEMI_ROTATE_B) ^ v2;
         v0 += v3;
-        v3 = idemi_hash_rotate(v3, IDEMI_TURN_C) ^ v0;
+        v3 = idemi_hash_rotate(v3, IDEMI_ROTATE_C) ^ v0;
         v2 += v1;
-        v1 = idemi_hash_rotate(v1, IDEMI_TURN_D) ^ v2;
+        v1 = idemi_hash_rotate(v1, IDEMI_ROTATE_D) ^ v2;
         v2 = idemi_hash_rotate(v2, half);
     }
     state->v[0] = v0 ^ word;
@@ -4733,11 +4733,11 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        // After skipped sectors D6 may not find the next head, if its header
-        // is damaged: then another one follows.
-        uint32_t reach = t->stats.skipped ? j->head + IDEMI_TRIES : UINT32_MAX;
+        // D6 does not find a later head, if its header is damaged.
+        uint32_t found_to =
+            t->stats.skipped ? j->head + IDEMI_TRIES : UINT32_MAX;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
-        anew = t->journal->head > reach;
+        anew = t->journal->head > found_to;
     }
     return result;
 }
