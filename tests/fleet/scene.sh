@@ -57,6 +57,14 @@ chaos() {
     children=
 }
 
+# end_scene CHECKS: ends its programs; so many checks have passed
+end_scene() {
+    signal=TERM
+    end $children
+    children=
+    passed=$((passed + $1))
+}
+
 # scene STORE KILLS COMMANDS URL
 scene() {
     name=with-$1
@@ -107,10 +115,7 @@ paused() {
     wait_for grep -q ends "$work/$name/log"
     [ $((($(date +%s%N) - begun) / 1000000)) -lt 7500 ] ||
         fail "paused: a pour of 6 s took more than 7.5 s"
-    signal=TERM
-    end $gateway_1 $children
-    children=
-    passed=$((passed + 1))
+    end_scene 1
     echo "paused: a pour of 6 s, and a store that is silent for 5 s of them"
 }
 
@@ -131,10 +136,7 @@ ended() {
     [ $((($(date +%s%N) - begun) / 1000000)) -ge 3000 ] ||
         fail "ended: a pour of 3 s took less"
     grep -q "^ends" "$work/ended.log" || fail "ended: the pour was interrupted"
-    signal=TERM
-    end $children
-    children=
-    passed=$((passed + 2))
+    end_scene 2
     echo "ended: a signal ends a gateway after its pour"
 }
 
@@ -162,10 +164,7 @@ suspended() {
     "$pour" --port "$broker_port" b 3 >>"$work/$name/answer"
     [ "$(grep -c "begins.* 61 3" "$work/$name/log")" = 1 ] ||
         fail "suspended: poured again: $(cat "$work/$name/log")"
-    signal=TERM
-    end $children
-    children=
-    passed=$((passed + 1))
+    end_scene 1
     echo "suspended: a gateway leaves what came long ago"
 }
 
@@ -235,10 +234,7 @@ another_log() {
     wait_for test -s "$work/$name/answer"
     [ "$(cat "$work/$name/answer")" = "a 3 0x83 check the cup" ] ||
         fail "another log: $(cat "$work/$name/answer")"
-    signal=TERM
-    end $children
-    children=
-    passed=$((passed + 3))
+    end_scene 3
     echo "another log: a gateway with a log of its own is refused"
 }
 
