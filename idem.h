@@ -5125,7 +5125,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_count_loss(t, sequence);
             gap = 0;
         }
-        idemi_opening_follow_time(t, r->time, 0);                      // 3
+        idemi_opening_follow_time(t, r->time, 0);               // 3
         if (!r->fits && !r->orphan)
             idemi_opening_count_loss(t, sequence);
         if (r->fits) {
