@@ -218,6 +218,10 @@ static const scenario scenarios[] = {
     { "a_number_that_was_not_counted_is_when_it_is_read_again",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B0 C0 B1 C1 unjudged "
       "+senders=1 P lost0 n0:ok K@ K@ K@ K@ M M P B1:replay" },
+    { "a_number_that_is_gone_and_was_not_counted_takes_no_count",
+      "nor: keys=96 evict quota=1 senders=2 scopes=2 most=9 B0,retention=1000 "
+      "C0 B1,retention=1000 C1 wait2000 n0:ok B1:old unjudged +senders=1 P "
+      "B1:old B3:execute" },
     { "a_claim_that_was_not_counted_is_when_it_is_read_again",
       "nor: keys=96 capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
       "B7,retention=1000 wait2000 B6,lease rotate3 unjudged +senders=1 P "
@@ -252,6 +256,16 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict senders=1 scopes=2 most=9 B4,retention=1000 wait2000 "
       "B4:old B1,retention=1000 note C1 wait2000 M B2 C2 damage P loss "
       "B2:replay" },
+    // What was gone of one epoch says nothing of another: the sender was
+    // forgotten and began anew, which damage to the record of that undoes.
+    { "what_was_gone_is_of_its_epoch",
+      "keys=96 beside=10 B28,retention=1000 wait2000 B28:old na:ok note Bg Cg "
+      "Be,retention=1000 wait2000 Be:old damage,how=# P loss Bg:replay" },
+    // .. and stays gone when its floor rises past numbers that are not.
+    { "what_was_gone_stays_so_below_a_higher_floor",
+      "beside=10 Ba,retention=1000 Bc,retention=1000 Be,retention=1000 "
+      "wait2000 Be:old Bg Cg Bi,retention=1000 Ci wait2000 Bi:old P Ba:old "
+      "Bc:old Be:old Bg:replay Bi:old" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:execute P lost0 G1:none" },
