@@ -20,7 +20,6 @@
            puts("the pump runs");
        else
            job->outcome.failed = 1;     // it may have run before: do not again
-       job->outcome.code = job->outcome.failed ? 0 : 5;     // ml, for repeats
        return IDEM_HANDLED;
    }
    int main(void)
@@ -33,11 +32,19 @@
            return 1;                    // the secret of a device: >>identity
        if (idem_open(&table, &config, pump_memory, sizeof pump_memory, now()))
            return 1;                    // idem_explain returns the reason
-       for (int i = 0; i < 2; i++) {    // the command, and a repeat of it
-           int result = idem_run(&table, &reply, &request, pour, NULL, now);
-           printf("%s: %d ml\n", idem_text(result), (int)reply.code);
-       }
+       for (int i = 0; i < 2; i++)      // the command, and a repeat of it
+           puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
    }
+   ```
+
+   With a journal in flash, whose callbacks are yours (>>durable, >>porting):
+
+   ```c
+   IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
+   static const idem_storage flash = { .read = flash_read, .prog = flash_prog,
+       .erase = flash_erase, .sector_size = pump_sector_size,
+       .sector_count = pump_sector_count, .prog_size = 8, .erased = 0xFF };
+   static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
    ```
 
    C99, C++11.  No allocation, clock, globals, recursion, floats, dependencies.
@@ -46,8 +53,7 @@
      manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
                 >>full >>durable >>damage >>porting >>migrating >>patterns
                 >>delivery >>senders >>duties >>concurrency >>promises
-     interface  >>config (options) >>types >>functions; beside the table
-                >>helpers (keys from text, a sender's waits) >>posix (a file)
+     interface  >>config >>types >>functions >>helpers >>posix (a file)
      code       "Below this line nothing is promised"; at its end >>licence
 
    >>life      of a key
@@ -254,9 +260,8 @@
 
    >>durable   a journal: memory that survives power cuts
 
-   Set config.storage (>>porting, or >>posix for a file), and size the memory
-   with IDEM_JOURNAL_MEMORY_SIZE.  RAM has all of every key; only idem_open
-   reads the storage.  It takes blank storage or this journal, nothing else.
+   Set config.storage (>>porting; for a file >>posix).  RAM has all of every
+   key: only idem_open reads.  It takes blank storage or this journal only.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
@@ -301,9 +306,7 @@
    First run examples/port/check.h with your callbacks on the device: it prints
    what is wrong.  A granule (prog_size) is the smallest unit that is programmed
    once: 8 bytes on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as
-   for littlefs.  Reading a granule whose programming was interrupted may fail
-   (ECC): then return an error.  It may also return anything.  Set verify if the
-   chip does not report a failed program or erase.
+   for littlefs.  Set verify if the chip reports no failed program or erase.
 
    >>migrating
 
@@ -621,9 +624,10 @@ typedef uint32_t idem_token;
    and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
-    /* Any bytes of the storage, 1 to 1,048,576.  After a failure asked again
-       byte by byte.  A chip that is asleep, busy or absent must fail, and not
-       return erased bytes: that looks blank, and a new journal replaces the
+    /* Any bytes of the storage, 1 to 1,048,576.  A granule whose programming
+       was interrupted may be anything, or fail (ECC).  After a failure asked
+       again byte by byte.  A chip that is asleep, busy or absent must fail, and
+       not return erased bytes: that looks blank, and a new journal replaces the
        old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
     /* Whole granules of one sector, erased ones if there is an erase.  They may
