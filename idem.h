@@ -807,7 +807,7 @@ typedef struct idem_slot {
     uint16_t response_len;      /* in progress: reserved */
     uint8_t  scope_len;
     uint8_t  key_len;           /* 0: a number, of 8 bytes */
-    uint8_t  state;             /* 0: free; status, flags (>>slots) */
+    uint8_t  flags;             /* 0: free; the status and more (>>slots) */
     uint8_t  attempts;
 #if IDEM_WIDE
     uint16_t token_high;        /* bits 32 to 47 of the claim's */
@@ -2216,7 +2216,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
        scope, then key      key_max bytes
        response             response_max bytes; to a multiple of 4
 
-   state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
+   flags: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
 #define IDEMI_STATUS      0x03u
 #define IDEMI_CLAIMED     0x01u         /* IDEM_IN_PROGRESS, to be combined */
@@ -2322,7 +2322,7 @@ static void idemi_slot_widen_token(idem_slot *s, idem_token newest)
 /* When the key expires, if no call changes it. */
 static uint32_t idemi_slot_expiry(const idem_table *t, const idem_slot *s)
 {
-    if (s->state & IDEMI_ENDLESS)
+    if (s->flags & IDEMI_ENDLESS)
         return t->clock + IDEMI_NEVER_MS;
     return s->time + s->retention;
 }
@@ -2338,7 +2338,7 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 {
     uint32_t left = s->time - t->clock;
 
-    if (s->state & IDEMI_ENDLESS)
+    if (s->flags & IDEMI_ENDLESS)
         return IDEM_LEASE_NONE;
     return left <= IDEM_LEASE_MAX ? left : 0;
 }
@@ -2614,7 +2614,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         if (slot == IDEMI_CAPACITY(t))
             return slot;
         s = idemi_slot_at(t, slot);
-        if (!(s->state & IDEMI_UNDELIVERED) &&
+        if (!(s->flags & IDEMI_UNDELIVERED) &&
             (!of || idemi_slot_has_scope(s, of)))
             return slot;
     }
@@ -3355,7 +3355,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
 static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
                                  unsigned slot)
 {
-    if (!(idemi_slot_at(t, slot)->state & IDEMI_UNCOUNTED))
+    if (!(idemi_slot_at(t, slot)->flags & IDEMI_UNCOUNTED))
         a->keys--;
 }
 
@@ -3395,13 +3395,13 @@ static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
     if (a)
         idemi_sender_update(t, a, slot, event);
     else
-        s->state |= IDEMI_UNCOUNTED;
+        s->flags |= IDEMI_UNCOUNTED;
 }
 
 /* True of a claim of an older epoch than its sender's. */
 IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 {
-    const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
+    const idem_sender *a = s->key_len || s->flags & IDEMI_FINISHED
                                ? NULL
                                : idemi_sender_of(t, s);
 
@@ -3435,9 +3435,9 @@ typedef struct idemi_query {
 /* Makes an undelivered outcome a delivered one, which may be evicted. */
 IDEMI_INTO void idemi_keys_mark_delivered(idem_table *t, idem_slot *s)
 {
-    if (!(s->state & IDEMI_UNDELIVERED))
+    if (!(s->flags & IDEMI_UNDELIVERED))
         return;
-    s->state &= (uint8_t)~IDEMI_UNDELIVERED;
+    s->flags &= (uint8_t)~IDEMI_UNDELIVERED;
     t->scanned_of = 0;          // the search may have passed it
     t->pending--;
 }
@@ -3448,10 +3448,10 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idem_slot *s = idemi_slot_at(t, slot);
 
     idemi_index_remove(t, slot);
-    if (s->state & IDEMI_FINISHED)
+    if (s->flags & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
     idemi_keys_mark_delivered(t, s);
-    s->state = 0;
+    s->flags = 0;
     if (IDEMI_JOURNAL(t))
         idemi_items_needs(t)[slot] = IDEMI_NOWHERE;
     t->used--;
@@ -3476,10 +3476,10 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    if (!s->state || !idemi_keys_has_expired(t, s))
+    if (!s->flags || !idemi_keys_has_expired(t, s))
         return 0;
     t->stats.expired++;
-    if (s->state & IDEMI_UNDELIVERED)
+    if (s->flags & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
     idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     return 1;
@@ -3501,7 +3501,7 @@ IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
     lease_ms =
         idemi_default(lease_ms, IDEMI_CONFIG(t)->lease_ms, IDEMI_LEASE_MS);
     if (lease_ms == IDEM_LEASE_NONE)
-        s->state |= IDEMI_ENDLESS;
+        s->flags |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
         s->time = t->clock + lease_ms;
 }
@@ -3514,8 +3514,8 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
     idem_slot *s = idemi_slot_at(t, slot);
 
     s->time = t->clock - age;
-    s->state = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
-                         (s->state & IDEMI_UNCOUNTED));
+    s->flags = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
+                         (s->flags & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t, slot, older);
     idemi_order_note_expiry(t, s);
@@ -3534,9 +3534,9 @@ static uint32_t idemi_keys_cap_age(const idem_table *t, uint32_t at)
    While a journal is read these are endless. */
 static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
 {
-    if (!(s->state & IDEMI_ENDLESS))
+    if (!(s->flags & IDEMI_ENDLESS))
         return;
-    s->state ^= IDEMI_ENDLESS | IDEMI_INTERRUPTED;
+    s->flags ^= IDEMI_ENDLESS | IDEMI_INTERRUPTED;
     s->time = t->clock;
 }
 
@@ -3548,7 +3548,7 @@ static void idemi_keys_sweep(idem_table *t)
 
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (i = 0; i < IDEMI_CAPACITY(t); i++)
-        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
+        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->flags)
             idemi_order_note_expiry(t, idemi_slot_at(t, i));
     t->evicted_until = idemi_keys_cap_age(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
@@ -3567,7 +3567,7 @@ static void idemi_keys_sweep(idem_table *t)
 /* True if a slot has a claim with a live lease, not of an older epoch. */
 static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 {
-    return !(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
+    return !(s->flags & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
            !idemi_sender_outdated(t, s);
 }
 
@@ -3576,7 +3576,7 @@ IDEMI_INTO int idemi_keys_has_sender(const idem_table *t, uint64_t name,
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    return s->state && idemi_sender_name_of(t, s) == name;
+    return s->flags && idemi_sender_name_of(t, s) == name;
 }
 
 /* Removes the keys of the sender with a name: all; or the numbers alone, while
@@ -4074,7 +4074,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
     unsigned wanted =
         r->flags & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_FINISHED;
 
-    if (!(s->state & wanted))
+    if (!(s->flags & wanted))
         return IDEMI_NO_CLAIM;
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
@@ -4388,7 +4388,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
         r.state_len = (uint16_t)((const idem_outcome *)more)->state_len;
     }
     if (item < IDEMI_CAPACITY(t)) {
-        full = (s->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
+        full = (s->flags & IDEMI_RECORDED) | IDEMI_HAS_KEY;
         r.slot = item + 1;
     }
     if (item > IDEMI_CAPACITY(t)) {
@@ -4907,7 +4907,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
 
     if (other != IDEMI_NONE) {
         const idem_slot *known = idemi_slot_at(t, other);
-        if (!(known->state & IDEMI_UNCOUNTED))
+        if (!(known->flags & IDEMI_UNCOUNTED))
             event = IDEMI_KEY_KEPT;
         // Records before this one may be lost, and their time with them: then
         // the key needs the record before.
@@ -4917,13 +4917,13 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
         }
         idemi_keys_remove(t, other);
     }
-    if (s->state)
+    if (s->flags)
         idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
     idemi_slot_widen_token(s, idemi_record_token(t, sequence + 1, 0));
     s->response_len = 0;
     s->time = t->clock - r->age;
-    s->state = IDEMI_CLAIMED | (r->flags & IDEMI_INTERRUPTED ? IDEMI_INTERRUPTED
+    s->flags = IDEMI_CLAIMED | (r->flags & IDEMI_INTERRUPTED ? IDEMI_INTERRUPTED
                                                              : IDEMI_ENDLESS);
     idemi_basics_copy(idemi_slot_id(s), r->id.scope,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
@@ -4971,7 +4971,7 @@ static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
 {
     unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
 
-    if (older >= ends || !(idemi_slot_at(t, older)->state & IDEMI_FINISHED))
+    if (older >= ends || !(idemi_slot_at(t, older)->flags & IDEMI_FINISHED))
         older = idemi_order_newest(t);
     while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
         older = t->links[older].older;
@@ -5003,7 +5003,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
         idemi_opening_apply_key(t, r, sequence);
-    if (!s->state)
+    if (!s->flags)
         return of;
     if (r->flags & IDEMI_FINISHED) {
         s->code = r->of.s->code;
@@ -5474,7 +5474,7 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
     t->free = (idem_short)slot;
     t->magic = IDEMI_MAGIC;
     while (slot-- > 0)
-        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
+        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->flags)
             idemi_opening_finish_key(t, slot);
         else
             idemi_order_add_free(t, slot);
@@ -5521,7 +5521,7 @@ IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
     if (claim->slot >= IDEMI_CAPACITY(t))
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
-    return s->state & bits && !(s->state & IDEMI_INTERRUPTED) &&
+    return s->flags & bits && !(s->flags & IDEMI_INTERRUPTED) &&
                    idemi_slot_token(s) == claim->token &&
                    !idemi_keys_has_expired(t, s)
                ? s
@@ -5534,7 +5534,7 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_STATUS);
 
-    if (s && !(s->state & IDEMI_FINISHED))
+    if (s && !(s->flags & IDEMI_FINISHED))
         return s;
     t->stats.fenced++;
     return NULL;
@@ -5692,7 +5692,7 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
     idem_reply *reply = q->reply;
     idem_slot *s = idemi_slot_at(t, slot);
 
-    reply->status = s->state & IDEMI_STATUS;
+    reply->status = s->flags & IDEMI_STATUS;
     reply->code = s->code;
     reply->response_len = s->response_len;
     reply->age_ms = t->clock - s->time;
@@ -5776,12 +5776,12 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
             return result;
     }
     // Nothing can fail now: the evicted outcome and the other sender may go.
-    if (IDEMI_EVER_EVICTS && attempt == 1 && s->state) {
+    if (IDEMI_EVER_EVICTS && attempt == 1 && s->flags) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
     idemi_command_fill_claim(t, attempt, q, s);
-    s->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
+    s->flags = (uint8_t)(IDEM_IN_PROGRESS | (s->flags & IDEMI_UNCOUNTED));
     idemi_keys_lengthen_lease(t, s, q->rq->lease_ms);
     if (writes)
         idemi_items_needs(t)[slot] = t->journal->sequence;
@@ -5805,7 +5805,7 @@ static int idemi_command_answer_known(idem_table *t, unsigned slot,
     if ((s->fingerprint[0] ^ q->fresh.fingerprint[0]) |
         (s->fingerprint[1] ^ q->fresh.fingerprint[1]))
         return IDEM_MISMATCH;
-    if (s->state & IDEMI_FINISHED) {
+    if (s->flags & IDEMI_FINISHED) {
         idemi_command_replay(t, slot, q);
         return IDEM_REPLAY;
     }
@@ -5857,7 +5857,7 @@ static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         uint64_t number = idemi_slot_number(s);
-        if (s->state && !s->key_len && idemi_slot_has_scope(s, id) &&
+        if (s->flags && !s->key_len && idemi_slot_has_scope(s, id) &&
             !idemi_keys_expire(t, slot) && number >> 32 == a->floor[1] &&
             (uint32_t)number - 1 < lowest - 1)
             lowest = (uint32_t)number;
@@ -5986,7 +5986,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     if (!s)
         return IDEM_E_NOT_FOUND;
     result = idemi_journal_first_rotation(t);
-    if (!(s->state & IDEMI_UNDELIVERED))
+    if (!(s->flags & IDEMI_UNDELIVERED))
         return result < 0 && idemi_journal_is_trusted(t, (unsigned)claim->slot)
                    ? IDEM_OK
                    : result;
@@ -6009,14 +6009,14 @@ static void idemi_command_describe(const idem_table *t, unsigned slot,
     e->epoch = (uint32_t)(idemi_slot_number(s) >> 32);
     e->sequence = (uint32_t)idemi_slot_number(s);
     e->fingerprint = idemi_basics_join(s->fingerprint);
-    e->status = s->state & IDEMI_STATUS;
+    e->status = s->flags & IDEMI_STATUS;
     e->attempts = s->attempts;
-    e->undelivered = (s->state & IDEMI_UNDELIVERED) != 0;
+    e->undelivered = (s->flags & IDEMI_UNDELIVERED) != 0;
     e->response_len = s->response_len;
     if (e->id && id_len <= e->id_size)
         IDEM_MEMCPY(e->id, idemi_slot_id(s), id_len);
     idemi_command_set_claim(t, slot, &e->claim);
-    if (s->state & IDEMI_FINISHED) {
+    if (s->flags & IDEMI_FINISHED) {
         e->code = s->code;
         e->age_ms = t->clock - s->time;
         e->left_ms = idemi_slot_expiry(t, s) - t->clock;
@@ -6091,13 +6091,13 @@ static int idemi_check_needs(const idem_table *t, idemi_item item)
 static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    unsigned status = s->state & IDEMI_STATUS;
-    unsigned misplaced = s->state & IDEMI_FINISHED
+    unsigned status = s->flags & IDEMI_STATUS;
+    unsigned misplaced = s->flags & IDEMI_FINISHED
                              ? IDEMI_ENDLESS | IDEMI_INTERRUPTED
                              : IDEMI_UNDELIVERED;
     uint32_t expiry;
 
-    if (!status || (s->state & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
+    if (!status || (s->flags & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
         return IDEMI_BROKEN_K1;
     if (s->scope_len + idemi_slot_key_bytes(s->key_len) >
             IDEMI_CONFIG(t)->key_max ||
@@ -6108,7 +6108,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
                          !(IDEMI_JOURNAL(t) && t->journal->sequence >=
                                idemi_journal_sequence_end(t->journal))))
         return IDEMI_BROKEN_K4;
-    if (s->state & IDEMI_ENDLESS)
+    if (s->flags & IDEMI_ENDLESS)
         return 0;
     if (status == IDEM_IN_PROGRESS && s->time - t->clock > IDEM_LEASE_MAX &&
         t->clock - s->time > IDEM_RETENTION_MAX + IDEMI_SWEEP_MS)
@@ -6177,15 +6177,15 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
-        if (!s->state) {
+        if (!s->flags) {
             if (idemi_check_needs(t, slot))
                 return IDEMI_BROKEN_R6;
             continue;
         }
         tally->used++;
-        tally->pending += (s->state & IDEMI_UNDELIVERED) != 0;
-        tally->in_progress += !(s->state & IDEMI_FINISHED);
-        tally->counted += !(s->state & IDEMI_UNCOUNTED);
+        tally->pending += (s->flags & IDEMI_UNDELIVERED) != 0;
+        tally->in_progress += !(s->flags & IDEMI_FINISHED);
+        tally->counted += !(s->flags & IDEMI_UNCOUNTED);
         broken = idemi_check_slot(t, slot);
         if (!broken)
             broken = idemi_check_probe(t, slot);
@@ -6211,7 +6211,7 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
             return IDEMI_BROKEN_O1;
         tally->listed++;
         s = idemi_slot_at(t, slot);
-        if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
+        if (!(s->flags & IDEMI_FINISHED) || t->clock - s->time > age)
             return IDEMI_BROKEN_O1;
         age = t->clock - s->time;
     }
@@ -6224,7 +6224,7 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
     unsigned slot = t->free;
 
     for (; slot != IDEMI_CAPACITY(t); slot = t->links[slot].newer)
-        if (slot > IDEMI_CAPACITY(t) || idemi_slot_at(t, slot)->state ||
+        if (slot > IDEMI_CAPACITY(t) || idemi_slot_at(t, slot)->flags ||
             ++tally->listed > IDEMI_CAPACITY(t))
             return IDEMI_BROKEN_O2;
     return tally->listed + tally->in_progress == IDEMI_CAPACITY(t)
@@ -7002,7 +7002,7 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
     for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
          slot < IDEMI_CAPACITY(table); slot++) {
         idem_slot *s = idemi_slot_at(table, (unsigned)slot);
-        if (!s->state || idemi_keys_has_expired(table, s))
+        if (!s->flags || idemi_keys_has_expired(table, s))
             continue;
         idemi_command_describe(table, (unsigned)slot, entry);
         return idemi_public_leave(table, IDEM_OK);
@@ -7027,7 +7027,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
         if (slot == IDEMI_CAPACITY(table))
             return idemi_public_leave(table, IDEM_E_NOT_FOUND);
         s = idemi_slot_at(table, slot);
-        if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
+        if (!(s->flags & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
             continue;
         idemi_command_describe(table, slot, entry);
         return idemi_public_leave(table, IDEM_OK);

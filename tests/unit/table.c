@@ -395,13 +395,13 @@ TEST(idem_check_says_which_of_a_slot)
     t = the.table;
     for (unsigned slot = 0; slot < t->capacity; slot++) {
         idem_slot *s = slot_of(t, slot);
-        int is_outcome = s->state & 2, is_endless = s->state & 8;
+        int is_outcome = s->flags & 2, is_endless = s->flags & 8;
         unsigned misplaced = is_outcome ? 0xD8 : 0xC4;
         const idem_slot right = *s;
-        if (!s->state)
+        if (!s->flags)
             continue;
         for (unsigned bit = 1; bit < 0x100; bit *= 2) {
-            s->state ^= (uint8_t)(misplaced & bit);
+            s->flags ^= (uint8_t)(misplaced & bit);
             is(idem_check(t), misplaced & bit ? 6 : 0);
             *s = right;
         }
@@ -412,7 +412,7 @@ TEST(idem_check_says_which_of_a_slot)
             s->time = t->clock;
             is(idem_check(t), 10);
             *s = right;
-            s->state ^= 3;
+            s->flags ^= 3;
             is(idem_check(t), 10);
             *s = right;
         }
