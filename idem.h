@@ -577,7 +577,7 @@ extern "C" {
 #define IDEMI_RESULT_ENUM(name, value, text) name = value,
 enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
 
-/* idem_reply.status, idem_entry.status */
+/* idem_reply.status, idem_info.status */
 enum {
     IDEM_IN_PROGRESS = 1,
     IDEM_COMPLETED   = 2,
@@ -773,7 +773,7 @@ typedef struct idem_job {
 
 /* A key, as idem_find, _next and _pending return it.  Set id and id_size, zero
    the rest before the first idem_next or idem_pending. */
-typedef struct idem_entry {
+typedef struct idem_info {
     void    *id;                /* in: where scope and key go, one after the
                                    other, if both fit; may be NULL */
     size_t   id_size;           /* in: bytes there */
@@ -793,7 +793,7 @@ typedef struct idem_entry {
     int      undelivered;       /* 1: confirm was set, not delivered yet */
     idem_claim claim;           /* finished: names the outcome; in progress
                                    without the token, which is the holder's */
-} idem_entry;
+} idem_info;
 
 /* A slot: all about one key.  Scope and key follow it, then the response
    (>>slots). */
@@ -1145,7 +1145,7 @@ typedef union idem_fingerprint_state {
 
    Arguments: the object, outputs, inputs, the time.
      - No pointer may be NULL but memory of idem_open, ctx of idem_run,
-       request.buffer, entry.id, bytes of which there are 0, and what >>types
+       request.buffer, info.id, bytes of which there are 0, and what >>types
        allows.
      - Every function that takes a table may answer IDEM_E_ARG (NULL where it is
        not allowed, a table that is not open) and IDEM_E_LOCK.  Then the table
@@ -1390,20 +1390,20 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
      IDEM_OK, IDEM_E_NOT_FOUND
      IDEM_E_ARG         as idem_begin, of the key
      IDEM_E_TOO_LARGE   over key_max
-   *entry is set on IDEM_OK only. */
-IDEM_API int idem_find(idem_table *table, idem_entry *entry,
+   *info is set on IDEM_OK only. */
+IDEM_API int idem_find(idem_table *table, idem_info *info,
                        const idem_request *request, uint32_t now_ms);
 
-/* The next key after the one that *entry holds, from the call before or from
-   idem_find; the first, if *entry is zeroed but for id.  In no useful order; a
+/* The next key after the one that *info holds, from the call before or from
+   idem_find; the first, if *info is zeroed but for id.  In no useful order; a
    key that is added or removed meanwhile may be seen or not.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *entry stays as it is) */
-IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *info stays as it is) */
+IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first.  Starts again from
-   the first if the key in *entry is not finished, or is gone.
+   the first if the key in *info is not finished, or is gone.
      IDEM_OK, IDEM_E_NOT_FOUND */
-IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
+IDEM_API int idem_pending(idem_table *table, idem_info *info,
                           uint32_t now_ms);
 
 /* Marks an outcome as delivered; from then on it may be evicted.
@@ -5999,7 +5999,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 }
 
 static void idemi_command_describe(const idem_table *t, unsigned slot,
-                                   idem_entry *e)
+                                   idem_info *e)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     size_t id_len = s->scope_len + idemi_slot_key_bytes(s->key_len);
@@ -6948,18 +6948,18 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     return IDEM_OK;
 }
 
-IDEM_API int idem_find(idem_table *table, idem_entry *entry,
+IDEM_API int idem_find(idem_table *table, idem_info *info,
                        const idem_request *request, uint32_t now_ms)
 {
     unsigned slot;
     int result;
 
-    if (!entry)
+    if (!info)
         return IDEMI_REFUSED();
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
-    idemi_command_describe(table, slot, entry);
+    idemi_command_describe(table, slot, info);
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -6992,35 +6992,35 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
     return idemi_public_leave(table, idemi_command_release(table, slot));
 }
 
-IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
+IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms)
 {
-    int result = idemi_public_enter_at(table, entry != NULL, now_ms);
+    int result = idemi_public_enter_at(table, info != NULL, now_ms);
     uint32_t slot;
 
     if (result < 0)
         return result;
-    for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
+    for (slot = info->attempts ? info->claim.slot + 1 : 0;
          slot < IDEMI_CAPACITY(table); slot++) {
         idem_slot *s = idemi_slot_at(table, (unsigned)slot);
         if (!s->flags || idemi_keys_has_expired(table, s))
             continue;
-        idemi_command_describe(table, (unsigned)slot, entry);
+        idemi_command_describe(table, (unsigned)slot, info);
         return idemi_public_leave(table, IDEM_OK);
     }
     return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
 
-IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
+IDEM_API int idem_pending(idem_table *table, idem_info *info,
                           uint32_t now_ms)
 {
     unsigned slot;
-    int result = idemi_public_enter_at(table, entry != NULL, now_ms);
+    int result = idemi_public_enter_at(table, info != NULL, now_ms);
 
     if (result < 0)
         return result;
     slot = IDEMI_CAPACITY(table);
-    if (idemi_command_slot_of(table, &entry->claim, IDEMI_FINISHED))
-        slot = (unsigned)entry->claim.slot;
+    if (idemi_command_slot_of(table, &info->claim, IDEMI_FINISHED))
+        slot = (unsigned)info->claim.slot;
     for (;;) {
         const idem_slot *s;
         slot = table->links[slot].newer;
@@ -7029,7 +7029,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
         s = idemi_slot_at(table, slot);
         if (!(s->flags & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
             continue;
-        idemi_command_describe(table, slot, entry);
+        idemi_command_describe(table, slot, info);
         return idemi_public_leave(table, IDEM_OK);
     }
 }

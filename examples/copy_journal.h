@@ -18,7 +18,7 @@ enum { ATTEMPT_MS = 2 };
 
 /* A key, with room for scope and key */
 typedef struct key {
-    idem_entry entry;
+    idem_info info;
     unsigned char id[UINT8_MAX];
 } key;
 
@@ -35,7 +35,7 @@ static void *allocate(size_t size)
 
 static int is_interrupted(const key *k)
 {
-    return k->entry.status == IDEM_IN_PROGRESS;
+    return k->info.status == IDEM_IN_PROGRESS;
 }
 
 /* In the order in which they are to be begun: the oldest completion first, as
@@ -43,8 +43,8 @@ static int is_interrupted(const key *k)
    older epoch first: after a newer one it would be refused. */
 static int compare(const void *a, const void *b)
 {
-    const idem_entry *x = &((const key *)a)->entry;
-    const idem_entry *y = &((const key *)b)->entry;
+    const idem_info *x = &((const key *)a)->info;
+    const idem_info *y = &((const key *)b)->info;
     int x_open = is_interrupted((const key *)a);
     int y_open = is_interrupted((const key *)b);
 
@@ -58,16 +58,16 @@ static int compare(const void *a, const void *b)
 /* All keys of a table; their number. */
 static size_t list_keys(key **keys, idem_table *from, uint32_t now_ms)
 {
-    idem_entry entry;
+    idem_info info;
     size_t count = 0;
     unsigned char id[UINT8_MAX];
 
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
+    memset(&info, 0, sizeof info);
+    info.id = id;
+    info.id_size = sizeof id;
     *keys = (key *)allocate(from->used * sizeof **keys);
-    while (idem_next(from, &entry, now_ms) == IDEM_OK) {
-        (*keys)[count].entry = entry;
+    while (idem_next(from, &info, now_ms) == IDEM_OK) {
+        (*keys)[count].info = info;
         memcpy((*keys)[count].id, id, sizeof id);
         count++;
     }
@@ -81,12 +81,12 @@ static idem_request request_of(const key *k)
 
     memset(&request, 0, sizeof request);
     request.scope = k->id;
-    request.scope_len = k->entry.scope_len;
-    request.key = k->id + k->entry.scope_len;
-    request.key_len = k->entry.key_len;
-    request.epoch = k->entry.epoch;             // of a number, which is no key
-    request.sequence = k->entry.sequence;
-    request.fingerprint = k->entry.fingerprint;
+    request.scope_len = k->info.scope_len;
+    request.key = k->id + k->info.scope_len;
+    request.key_len = k->info.key_len;
+    request.epoch = k->info.epoch;             // of a number, which is no key
+    request.sequence = k->info.sequence;
+    request.fingerprint = k->info.fingerprint;
     request.has_fingerprint = 1;
     return request;
 }
@@ -108,8 +108,8 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k,
                          uint32_t moves_ms, uint32_t now_ms)
 {
     idem_request request = request_of(k);
-    uint32_t left_ms = k->entry.left_ms;
-    size_t len = k->entry.response_len;
+    uint32_t left_ms = k->info.left_ms;
+    size_t len = k->info.response_len;
     void *response = allocate(len);
     idem_outcome outcome;
     idem_claim claim;
@@ -121,13 +121,13 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k,
     }
     memset(&outcome, 0, sizeof outcome);
     outcome.response = response;
-    outcome.code = k->entry.code;
-    outcome.failed = k->entry.status == IDEM_FAILED;
-    outcome.confirm = k->entry.undelivered != 0;
+    outcome.code = k->info.code;
+    outcome.failed = k->info.status == IDEM_FAILED;
+    outcome.confirm = k->info.undelivered != 0;
     request.retention_ms = left_ms < IDEM_RETENTION_MAX - moves_ms
                                ? left_ms + moves_ms : IDEM_RETENTION_MAX;
     request.response_size = (uint16_t)len;
-    result = idem_response(from, response, &len, &k->entry.claim, 0);
+    result = idem_response(from, response, &len, &k->info.claim, 0);
     outcome.response_len = len;
     if (result == IDEM_OK)
         result = claim_again(to, &claim, &request, now_ms);
@@ -186,8 +186,8 @@ static uint32_t most_attempts(const key *keys, size_t count)
     size_t i;
 
     for (i = 0; i < count; i++)
-        if (is_interrupted(&keys[i]) && keys[i].entry.attempts > most)
-            most = keys[i].entry.attempts;
+        if (is_interrupted(&keys[i]) && keys[i].info.attempts > most)
+            most = keys[i].info.attempts;
     return most;
 }
 
@@ -215,7 +215,7 @@ static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
     finished = at;
     for (i = 0; i < attempts && result == IDEM_OK; i++, *now_ms += ATTEMPT_MS)
         for (at = finished; at < count && result == IDEM_OK; at++)
-            if (i < keys[at].entry.attempts)
+            if (i < keys[at].info.attempts)
                 result = copy_attempt(to, &keys[at], *now_ms);
     free(keys);
     *copied = at;

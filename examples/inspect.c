@@ -223,11 +223,11 @@ static void print_time(const char *name, uint32_t ms)
            (unsigned)(ms % 1000));
 }
 
-static void print_response(idem_table *table, const idem_entry *entry)
+static void print_response(idem_table *table, const idem_info *info)
 {
     unsigned char *response = (unsigned char *)allocate(config.response_max);
     size_t len = config.response_max;
-    int result = idem_response(table, response, &len, &entry->claim, 0);
+    int result = idem_response(table, response, &len, &info->claim, 0);
 
     if (result < 0)
         printf(", its response: %s", idem_text(result));
@@ -237,29 +237,29 @@ static void print_response(idem_table *table, const idem_entry *entry)
 }
 
 /* One key, on one line. */
-static void print_key(idem_table *table, const idem_entry *entry)
+static void print_key(idem_table *table, const idem_info *info)
 {
-    const unsigned char *id = (const unsigned char *)entry->id;
+    const unsigned char *id = (const unsigned char *)info->id;
 
-    print_bytes("scope", id, entry->scope_len);
-    if (entry->sequence)
-        printf(" number %lu.%lu", (unsigned long)entry->epoch,
-               (unsigned long)entry->sequence);
+    print_bytes("scope", id, info->scope_len);
+    if (info->sequence)
+        printf(" number %lu.%lu", (unsigned long)info->epoch,
+               (unsigned long)info->sequence);
     else
-        print_bytes(" key", id + entry->scope_len, entry->key_len);
-    if (entry->status == IDEM_IN_PROGRESS) {
+        print_bytes(" key", id + info->scope_len, info->key_len);
+    if (info->status == IDEM_IN_PROGRESS) {
         printf(": in progress");
     } else {
         printf(": %s, code %ld",
-               entry->status == IDEM_FAILED ? "failed" : "completed",
-               (long)entry->code);
-        print_time("age", entry->age_ms);
-        print_time("left", entry->left_ms);
-        print_response(table, entry);
+               info->status == IDEM_FAILED ? "failed" : "completed",
+               (long)info->code);
+        print_time("age", info->age_ms);
+        print_time("left", info->left_ms);
+        print_response(table, info);
     }
-    printf(", attempts %u%s, payload %016llx\n", (unsigned)entry->attempts,
-           entry->undelivered ? ", undelivered" : "",
-           (unsigned long long)entry->fingerprint);
+    printf(", attempts %u%s, payload %016llx\n", (unsigned)info->attempts,
+           info->undelivered ? ", undelivered" : "",
+           (unsigned long long)info->fingerprint);
 }
 
 /* A scope that has keys */
@@ -271,17 +271,17 @@ typedef struct sender {
 } sender;
 
 /* Counts a key for its sender. */
-static void count_key(sender **senders, const idem_entry *entry)
+static void count_key(sender **senders, const idem_info *info)
 {
     sender **at = senders;
 
-    while (*at && ((*at)->scope_len != entry->scope_len ||
-                   memcmp((*at)->scope, entry->id, entry->scope_len)))
+    while (*at && ((*at)->scope_len != info->scope_len ||
+                   memcmp((*at)->scope, info->id, info->scope_len)))
         at = &(*at)->next;
     if (!*at) {
         *at = (sender *)allocate(sizeof **at);
-        memcpy((*at)->scope, entry->id, entry->scope_len);
-        (*at)->scope_len = entry->scope_len;
+        memcpy((*at)->scope, info->id, info->scope_len);
+        (*at)->scope_len = info->scope_len;
         (*at)->keys = 0;
         (*at)->next = NULL;
     }
@@ -304,15 +304,15 @@ static void print_keys(idem_table *table)
 {
     unsigned char id[UINT8_MAX];
     sender *senders = NULL;
-    idem_entry entry;
+    idem_info info;
 
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    while (idem_next(table, &entry, 0) == IDEM_OK) {
-        print_key(table, &entry);
+    memset(&info, 0, sizeof info);
+    info.id = id;
+    info.id_size = sizeof id;
+    while (idem_next(table, &info, 0) == IDEM_OK) {
+        print_key(table, &info);
         if (config.senders)
-            count_key(&senders, &entry);
+            count_key(&senders, &info);
     }
     print_senders(senders);
 }

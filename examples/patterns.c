@@ -214,10 +214,10 @@ static int publish(const unsigned char *key)
 static void publish_pending(void)
 {
     unsigned char key[KEY_MAX];
-    idem_entry entry = { .id = key, .id_size = sizeof key };
+    idem_info info = { .id = key, .id_size = sizeof key };
 
-    while (idem_pending(&table, &entry, now_ms) == IDEM_OK)
-        if (publish(key) && idem_delivered(&table, &entry.claim) < 0)
+    while (idem_pending(&table, &info, now_ms) == IDEM_OK)
+        if (publish(key) && idem_delivered(&table, &info.claim) < 0)
             return;                     // later: the storage fails
 }
 
@@ -225,7 +225,7 @@ static int outbox(void)
 {
     idem_outcome outcome = { .response = "21.5", .response_len = 4,
                              .confirm = 1 };
-    idem_entry entry = { 0 };
+    idem_info info = { 0 };
     idem_claim claim;
     idem_reply reply;
     char key[] = "read 0";
@@ -236,11 +236,11 @@ static int outbox(void)
         CHECK(begin(&claim, &reply, key) == IDEM_EXECUTE);
         CHECK(idem_complete(&table, &claim, &outcome, now_ms++) == IDEM_OK);
     }
-    while (idem_pending(&table, &entry, now_ms) == IDEM_OK) {
+    while (idem_pending(&table, &info, now_ms) == IDEM_OK) {
         CHECK(++rounds < 20);
         publish_pending();
         CHECK(power_on() == IDEM_OK);
-        memset(&entry, 0, sizeof entry);
+        memset(&info, 0, sizeof info);
     }
     for (i = 0; i < RESULTS; i++)
         CHECK(arrived[i] >= 1);

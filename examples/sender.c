@@ -109,16 +109,16 @@ static void need(int result)
    the device never executes a number that it has forgotten.  It would execute
    such a key again.  So an outbox of keys stores the time of the first send, by
    the clock on the wall, as python/outbox.py does. */
-static void reopen(const idem_entry *entry, const uint8_t *id, uint32_t now)
+static void reopen(const idem_info *info, const uint8_t *id, uint32_t now)
 {
     command *c = &s.open[s.open_count++];
 
     memset(c, 0, sizeof *c);
-    c->claim = entry->claim;
-    memcpy(c->number, id + entry->scope_len, sizeof c->number);
+    c->claim = info->claim;
+    memcpy(c->number, id + info->scope_len, sizeof c->number);
     c->payload_len = sizeof c->payload;
     need(idem_response(&table, c->payload, &c->payload_len, &c->claim, 0));
-    c->first_ms = now - entry->age_ms;
+    c->first_ms = now - info->age_ms;
     c->due = now;
 }
 
@@ -127,7 +127,7 @@ static void reopen(const idem_entry *entry, const uint8_t *id, uint32_t now)
 static void open_outbox(const char *path)
 {
     uint8_t id[PROTOCOL_NUMBER_SIZE];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
+    idem_info info = { .id = id, .id_size = sizeof id };
     uint32_t now = host_millis();
     size_t len = sizeof s.counter;
 
@@ -143,8 +143,8 @@ static void open_outbox(const char *path)
     need(idem_state(&table, s.counter, &len));
     if (len == 0)
         protocol_put32(s.counter, (uint32_t)time(NULL));
-    while (idem_pending(&table, &entry, now) == IDEM_OK)
-        reopen(&entry, id, now);
+    while (idem_pending(&table, &info, now) == IDEM_OK)
+        reopen(&info, id, now);
 }
 
 /* Takes a command: with the next number, durable when it returns. */

@@ -135,33 +135,33 @@ int fleet_delivered(fleet *f, const idem_claim *claim)
 }
 
 /* Asks for a key, and describes it. */
-static int look(fleet *f, fleet_call *c, idem_entry *entry)
+static int look(fleet *f, fleet_call *c, idem_info *info)
 {
     int result = fleet_ask(f, c);
 
     if (result == IDEM_OK && fleet_has_expired(&c->has))
         return wrong(f, IDEM_E_NOT_FOUND);
     if (result == IDEM_OK)
-        fleet_describe(f, entry, &c->has);
+        fleet_describe(f, info, &c->has);
     return result;
 }
 
-int fleet_find(fleet *f, idem_entry *entry, const idem_request *request)
+int fleet_find(fleet *f, idem_info *info, const idem_request *request)
 {
     fleet_call c;
     int result;
 
     fleet_start(&c, FLEET_FIND, NULL);
-    result = entry ? fleet_put_key(f, &c, request) : IDEM_E_ARG;
-    return result == IDEM_OK ? look(f, &c, entry) : wrong(f, result);
+    result = info ? fleet_put_key(f, &c, request) : IDEM_E_ARG;
+    return result == IDEM_OK ? look(f, &c, info) : wrong(f, result);
 }
 
-int fleet_pending(fleet *f, idem_entry *entry)
+int fleet_pending(fleet *f, idem_info *info)
 {
     fleet_call c;
 
-    fleet_start(&c, FLEET_PENDING, entry ? &entry->claim : NULL);
-    return entry ? look(f, &c, entry) : wrong(f, IDEM_E_ARG);
+    fleet_start(&c, FLEET_PENDING, info ? &info->claim : NULL);
+    return info ? look(f, &c, info) : wrong(f, IDEM_E_ARG);
 }
 
 /* ---------------------------------------------------------------------- run */

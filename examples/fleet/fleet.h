@@ -126,8 +126,8 @@ int fleet_release(fleet *f, const idem_claim *claim);
 int fleet_renew(fleet *f, const idem_claim *claim, uint32_t lease_ms);
 int fleet_run(fleet *f, idem_reply *reply, const idem_request *request,
               idem_handler *handler, void *ctx);
-int fleet_find(fleet *f, idem_entry *entry, const idem_request *request);
-int fleet_pending(fleet *f, idem_entry *entry);
+int fleet_find(fleet *f, idem_info *info, const idem_request *request);
+int fleet_pending(fleet *f, idem_info *info);
 int fleet_delivered(fleet *f, const idem_claim *claim);
 
 /* As fleet_complete, within a transaction of the caller's own on a PostgreSQL

@@ -179,6 +179,6 @@ uint32_t fleet_retention(const fleet *f, uint32_t retention_ms);
 /* What idem_begin answers beside its result; what idem_find answers. */
 void fleet_answer(const fleet_call *c, int answer, idem_claim *claim,
                   idem_reply *reply);
-void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r);
+void fleet_describe(const fleet *f, idem_info *e, const fleet_record *r);
 
 #endif

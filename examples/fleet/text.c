@@ -235,7 +235,7 @@ void fleet_answer(const fleet_call *c, int answer, idem_claim *claim,
     reply->age_ms = (uint32_t)(r->now > r->until ? r->now - r->until : 0);
 }
 
-void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r)
+void fleet_describe(const fleet *f, idem_info *e, const fleet_record *r)
 {
     size_t scope = strcspn(r->id, ":#"), all = strlen(r->id) - 1;
     int is_number = r->id[scope] == '#', finished = r->state > IDEM_IN_PROGRESS;

@@ -51,22 +51,22 @@ static void commit_state(pumpd *d)
 static void give_up_interrupted(pumpd *d)
 {
     char id[KEY_MAX];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
+    idem_info info = { .id = id, .id_size = sizeof id };
     idem_outcome outcome = { .failed = 1 };
     idem_reply reply;
     idem_claim claim;
     uint32_t now = pumpd_millis();
 
     pumpd_end(&outcome, SPECIFIC, "check the cup");
-    while (idem_next(&d->table, &entry, now) == IDEM_OK) {
+    while (idem_next(&d->table, &info, now) == IDEM_OK) {
         idem_request request = {
-            .scope = id, .scope_len = entry.scope_len,
-            .key = id + entry.scope_len, .key_len = entry.key_len,
-            .fingerprint = entry.fingerprint, .has_fingerprint = 1 };
+            .scope = id, .scope_len = info.scope_len,
+            .key = id + info.scope_len, .key_len = info.key_len,
+            .fingerprint = info.fingerprint, .has_fingerprint = 1 };
 
         int result = IDEM_EXHAUSTED;
 
-        if (entry.status == IDEM_IN_PROGRESS)
+        if (info.status == IDEM_IN_PROGRESS)
             result = idem_begin(&d->table, &claim, &reply, &request, now);
         pumpd_need(d, result);
         if (result != IDEM_EXHAUSTED)

@@ -133,32 +133,32 @@ static void read_ledger(const char *dir)
 }
 
 /* The command that a key or number in the journal is of */
-static uint32_t command_of_entry(const idem_entry *entry, const uint8_t *id)
+static uint32_t command_of(const idem_info *info, const uint8_t *id)
 {
     uint8_t number[PROTOCOL_NUMBER_SIZE];
 
-    if (!entry->sequence)
-        return traffic_find(id, entry->scope_len, id + entry->scope_len,
-                            entry->key_len);
-    protocol_put32(number, entry->epoch);
-    protocol_put32(number + 4, entry->sequence);
-    return traffic_find(id, entry->scope_len, number, sizeof number);
+    if (!info->sequence)
+        return traffic_find(id, info->scope_len, id + info->scope_len,
+                            info->key_len);
+    protocol_put32(number, info->epoch);
+    protocol_put32(number + 4, info->sequence);
+    return traffic_find(id, info->scope_len, number, sizeof number);
 }
 
 /* A finished pour: its response has its number. */
-static void take_outcome(device *d, const idem_entry *entry, const uint8_t *id)
+static void take_outcome(device *d, const idem_info *info, const uint8_t *id)
 {
     traffic_command command;
     uint8_t response[DEVICE_RESPONSE_MAX];
     size_t len = sizeof response;
-    uint32_t ordinal, index = command_of_entry(entry, id);
+    uint32_t ordinal, index = command_of(info, id);
 
-    if (index >= found.commands || entry->status != IDEM_COMPLETED ||
-        idem_response(&d->table, response, &len, &entry->claim, 0) < 0) {
+    if (index >= found.commands || info->status != IDEM_COMPLETED ||
+        idem_response(&d->table, response, &len, &info->claim, 0) < 0) {
         found.strange++;
         return;
     }
-    found.interrupted += entry->attempts - 1;
+    found.interrupted += info->attempts - 1;
     traffic_make(&command, found.seed, index);
     if (!command.ml)
         return;
@@ -182,7 +182,7 @@ static void read_journal(device *d)
 {
     uint8_t meter[DEVICE_STATE_MAX] = { 0 }, id[DEVICE_KEY_MAX];
     size_t len = sizeof meter;
-    idem_entry entry;
+    idem_info info;
     uint32_t i, ml = 0;
 
     idem_state(&d->table, meter, &len);
@@ -193,11 +193,11 @@ static void read_journal(device *d)
     }
     for (i = 1; i <= found.pours; i++)
         found.pour[i].command = TRAFFIC_NONE;
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    while (idem_next(&d->table, &entry, no_millis()) == IDEM_OK)
-        take_outcome(d, &entry, id);
+    memset(&info, 0, sizeof info);
+    info.id = id;
+    info.id_size = sizeof id;
+    while (idem_next(&d->table, &info, no_millis()) == IDEM_OK)
+        take_outcome(d, &info, id);
     for (i = 1; i <= found.pours; i++) {
         traffic_command command;
 

@@ -45,7 +45,7 @@ static void restart(device *d)
 }
 
 /* The outcome of a key is the same in both. */
-static void same_outcome(const idem_entry *a, const idem_entry *b)
+static void same_outcome(const idem_info *a, const idem_info *b)
 {
     uint8_t one[KEYS], other[KEYS];
     size_t len = sizeof one, len_too = sizeof other;
@@ -64,18 +64,18 @@ static unsigned same_keys(void)
     unsigned count = 0;
 
     memset(&k, 0, sizeof k);
-    k.entry.id = k.id;
-    k.entry.id_size = sizeof k.id;
-    for (; idem_next(from.table, &k.entry, now_ms) == IDEM_OK; count++) {
+    k.info.id = k.id;
+    k.info.id_size = sizeof k.id;
+    for (; idem_next(from.table, &k.info, now_ms) == IDEM_OK; count++) {
         idem_request request = request_of(&k);
-        idem_entry is = { .id = NULL };
+        idem_info is = { .id = NULL };
         PROMISE(idem_find(to.table, &is, &request, now_ms) == IDEM_OK);
-        PROMISE(is.status == k.entry.status);
-        PROMISE(is.fingerprint == k.entry.fingerprint);
+        PROMISE(is.status == k.info.status);
+        PROMISE(is.fingerprint == k.info.fingerprint);
         if (is.status == IDEM_IN_PROGRESS)
-            PROMISE(is.attempts == k.entry.attempts);
+            PROMISE(is.attempts == k.info.attempts);
         else
-            same_outcome(&k.entry, &is);
+            same_outcome(&k.info, &is);
     }
     return count;
 }
@@ -83,7 +83,7 @@ static unsigned same_keys(void)
 /* Interrupted keys in the new one */
 static unsigned interrupted(void)
 {
-    idem_entry is = { .id = NULL };
+    idem_info is = { .id = NULL };
     unsigned count = 0;
 
     while (idem_next(to.table, &is, now_ms) == IDEM_OK)
@@ -100,12 +100,12 @@ static unsigned same_debts(void)
 
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
-    a.entry.id = a.id;
-    b.entry.id = b.id;
-    a.entry.id_size = b.entry.id_size = sizeof a.id;
-    for (; idem_pending(from.table, &a.entry, now_ms) == IDEM_OK; count++) {
-        PROMISE(idem_pending(to.table, &b.entry, now_ms) == IDEM_OK);
-        PROMISE(!memcmp(a.id, b.id, a.entry.scope_len + a.entry.key_len));
+    a.info.id = a.id;
+    b.info.id = b.id;
+    a.info.id_size = b.info.id_size = sizeof a.id;
+    for (; idem_pending(from.table, &a.info, now_ms) == IDEM_OK; count++) {
+        PROMISE(idem_pending(to.table, &b.info, now_ms) == IDEM_OK);
+        PROMISE(!memcmp(a.id, b.id, a.info.scope_len + a.info.key_len));
     }
     return count;
 }

@@ -163,7 +163,7 @@ static void check_pours(const run *r)
     uint8_t seen[LINES + 1] = { 0 };
     uint32_t ordinal, finished = 0;
     size_t len = sizeof meter;
-    idem_entry entry;
+    idem_info info;
 
     snprintf(path, sizeof path, "%s/secret", r->dir);
     if (!secret_read(secret, path))
@@ -175,13 +175,13 @@ static void check_pours(const run *r)
     (void)idem_state(&d.table, meter, &len);
     same("pours", protocol_get32(meter), asked.pours);
     same("ml", protocol_get32(meter + 4), asked.ml);
-    memset(&entry, 0, sizeof entry);
-    while (idem_next(&d.table, &entry, 0) == IDEM_OK) {
-        same("status", (uint32_t)entry.status, IDEM_COMPLETED);
+    memset(&info, 0, sizeof info);
+    while (idem_next(&d.table, &info, 0) == IDEM_OK) {
+        same("status", (uint32_t)info.status, IDEM_COMPLETED);
         finished++;
         len = sizeof response;
         same("response", (uint32_t)idem_response(&d.table, response, &len,
-                                                 &entry.claim, 0), IDEM_OK);
+                                                 &info.claim, 0), IDEM_OK);
         if (len != DEVICE_RESPONSE_MAX)
             continue;
         ordinal = protocol_get32(response);

@@ -332,8 +332,8 @@ static int do_asked(subject *s, const call *w, known *k)
     return answer;
 }
 
-/* What an entry says is what is known. */
-static void check_entry(const call *w, const known *k, const idem_entry *e)
+/* What is shown of a key is what is known. */
+static void check_info(const call *w, const known *k, const idem_info *e)
 {
     char id[CALL_ID];
     idem_request rq = request_of(w, id);
@@ -353,8 +353,8 @@ static void check_entry(const call *w, const known *k, const idem_entry *e)
 static int do_looked(subject *s, const call *w, known *k)
 {
     static char id[CALL_ID];
-    static idem_entry pending = { .id = id, .id_size = sizeof id };
-    idem_entry e = { .id = id, .id_size = sizeof id };
+    static idem_info pending = { .id = id, .id_size = sizeof id };
+    idem_info e = { .id = id, .id_size = sizeof id };
     char key[CALL_ID];
     idem_request rq = request_of(w, key);
     int result;
@@ -364,7 +364,7 @@ static int do_looked(subject *s, const call *w, known *k)
     result = w->what == 'G' ? SUBJECT(s, find, &e, &rq)
                             : SUBJECT(s, pending, &pending);
     if (result == IDEM_OK)
-        check_entry(w, k, w->what == 'G' ? &e : &pending);
+        check_info(w, k, w->what == 'G' ? &e : &pending);
     return result;
 }
 
@@ -413,7 +413,7 @@ static int do_wait(subject *s, uint32_t ms)
 static int do_again(subject *s)
 {
     idem_request rq = { .key = "w", .key_len = 1 };
-    idem_entry e = { .id = NULL };
+    idem_info e = { .id = NULL };
 
     for (int i = 0; i < 1200; i++) {
         if (fleet_find(&s->f, &e, &rq) != IDEM_E_STORAGE)

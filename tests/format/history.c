@@ -178,26 +178,26 @@ static void print_device(void)
     print_hex("bytes", the.medium.bytes, the.medium.size);
 }
 
-static void print_key(const idem_entry *entry)
+static void print_key(const idem_info *info)
 {
     uint8_t response[RESPONSE_MAX];
     size_t len = sizeof response;
 
-    print_hex("scope", entry->id, entry->scope_len);
-    print_hex("key", (const uint8_t *)entry->id + entry->scope_len,
-              entry->key_len ? entry->key_len : NUMBER_BYTES);
-    print_number("status", entry->status);
-    print_number("attempts", entry->attempts);
-    if (entry->status != IDEM_IN_PROGRESS) {
-        idem_response(the.table, response, &len, &entry->claim, 0);
+    print_hex("scope", info->id, info->scope_len);
+    print_hex("key", (const uint8_t *)info->id + info->scope_len,
+              info->key_len ? info->key_len : NUMBER_BYTES);
+    print_number("status", info->status);
+    print_number("attempts", info->attempts);
+    if (info->status != IDEM_IN_PROGRESS) {
+        idem_response(the.table, response, &len, &info->claim, 0);
         print_hex("response", response, len);
-        print_number("code", entry->code);
-        print_number("age", entry->age_ms);
-        print_number("left", entry->left_ms);
-        print_number("undelivered", entry->undelivered);
+        print_number("code", info->code);
+        print_number("age", info->age_ms);
+        print_number("left", info->left_ms);
+        print_number("undelivered", info->undelivered);
     }
     printf("\"fingerprint\": %llu, \"is_number\": %d}",
-           (unsigned long long)entry->fingerprint, entry->key_len == 0);
+           (unsigned long long)info->fingerprint, info->key_len == 0);
 }
 
 /* How far each sender is. */
@@ -218,15 +218,15 @@ static void print_table(void)
     uint8_t id[KEY_MAX], state[STATE_MAX];
     size_t len = sizeof state;
     const char *before = "{";
-    idem_entry entry = { .id = id, .id_size = sizeof id };
+    idem_info info = { .id = id, .id_size = sizeof id };
     int opened = idem_open(the.table, &the.config, the.memory,
                            the.memory_size, 0) == IDEM_OK;
 
     print_number("opened", opened);
     printf("\"keys\": [");
-    while (opened && idem_next(the.table, &entry, 0) == IDEM_OK) {
+    while (opened && idem_next(the.table, &info, 0) == IDEM_OK) {
         printf("%s", before);
-        print_key(&entry);
+        print_key(&info);
         before = ", {";
     }
     printf("], ");

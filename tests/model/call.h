@@ -198,15 +198,15 @@ static inline void call_run(device *d, const call *c)
 static inline int call_delivered(device *d, unsigned key)
 {
     uint8_t id[ID_MAX];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
+    idem_info info = { .id = id, .id_size = sizeof id };
     int result;
 
     do {
         device_before(d, 'L', key);
-        result = idem_pending(d->table, &entry, d->now);
+        result = idem_pending(d->table, &info, d->now);
         device_looked(d, "pending", result);
-    } while (result == IDEM_OK && device_named(d, &entry) != key);
-    return result == IDEM_OK ? device_use(d, 'D', &entry.claim, key, NULL, 0)
+    } while (result == IDEM_OK && device_named(d, &info) != key);
+    return result == IDEM_OK ? device_use(d, 'D', &info.claim, key, NULL, 0)
                              : result;
 }
 
@@ -360,7 +360,7 @@ static inline void call_mistake(device *d, unsigned kind)
     idem_claim claim = { 1, 0, 0 };
     idem_reply reply = { 0 };
     idem_outcome out = { 0 };
-    idem_entry entry = { 0 };
+    idem_info info = { 0 };
     idem_request rq = { .key = "k", .key_len = 1,
                         .payload = "p", .payload_len = 1 };
     uint32_t now = d->now, more = d->model.calls % 45;
@@ -390,7 +390,7 @@ static inline void call_mistake(device *d, unsigned kind)
     if (!rq.response_size && kind == 1)
         rq.key_len = c->key_max + 1u;
     switch (kind) {
-    case 3: case 13: result = idem_find(t, &entry, &rq, now); break;
+    case 3: case 13: result = idem_find(t, &info, &rq, now); break;
     case 4: case 14: result = idem_forget(t, &rq, now); break;
     case 11: case 12: result = idem_complete(t, &claim, &out, now); break;
     case 15: result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, now); break;
@@ -400,7 +400,7 @@ static inline void call_mistake(device *d, unsigned kind)
     }
     PROMISE(result == (kind < 5 ? IDEM_E_TOO_LARGE : IDEM_E_ARG));
     PROMISE(!begins || !claim.token);
-    PROMISE(!entry.status && !entry.key_len);
+    PROMISE(!info.status && !info.key_len);
     device_looked(d, "mistake", result);
 }
 

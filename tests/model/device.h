@@ -64,7 +64,7 @@ typedef struct device {
     idem_table  *table, tables[2];
     uint32_t     senders;           // that the table was opened with
     idem_reply   reply;             // .. begin's
-    idem_entry   shown;             // by the latest look at a key
+    idem_info   shown;             // by the latest look at a key
     const char  *line, *at;         // of calls that runs, and its next word
     int          marked;            // there was a bar in it
     uint32_t     now;               // the tick
@@ -423,8 +423,8 @@ static inline void device_name(const device *d, idem_request *rq, unsigned key,
     rq->key_len = len - scope;
 }
 
-/* The key of an entry. */
-static inline unsigned device_named(const device *d, const idem_entry *e)
+/* The key that is shown. */
+static inline unsigned device_named(const device *d, const idem_info *e)
 {
     const uint8_t *id = (const uint8_t *)e->id;
     size_t len = e->scope_len + e->key_len, least = device_number_len(d);
@@ -686,7 +686,7 @@ static inline void device_print_allowed(const device *d)
 static inline void device_print(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
-    const idem_entry *e = &d->shown;
+    const idem_info *e = &d->shown;
 
     if (d->model.keys && d->model.calls) {
         device_print_asked(d);
@@ -1427,7 +1427,7 @@ static inline int device_look(device *d, unsigned key)
 {
     uint8_t id[ID_MAX], found[ID_MAX];
     idem_request rq = { 0 };
-    idem_entry e, before;
+    idem_info e, before;
     int result, fits = d->model.calls % 4 > 0;
 
     memset(&e, 0x5A, sizeof e);
@@ -1473,7 +1473,7 @@ static inline void device_look_at_state(device *d)
 static inline void device_look_at_pending(device *d, unsigned deliver)
 {
     uint8_t id[ID_MAX];
-    idem_entry e = { .id = id, .id_size = sizeof id };
+    idem_info e = { .id = id, .id_size = sizeof id };
     uint32_t before = d->model.calls, pending = d->table->pending;
     uint64_t latest = 0, now;
     unsigned key, n = 0;
@@ -1508,7 +1508,7 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
 static inline void device_look_at_all(device *d)
 {
     uint8_t id[ID_MAX];
-    idem_entry e = { .id = id, .id_size = sizeof id };
+    idem_info e = { .id = id, .id_size = sizeof id };
     unsigned count = 0, key;
     int result;
 

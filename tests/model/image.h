@@ -194,26 +194,26 @@ static void check_table(void)
 static void look(void)
 {
     uint8_t id[ID_MAX], bytes[RESPONSE_MAX];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
+    idem_info info = { .id = id, .id_size = sizeof id };
     unsigned count = 0;
     int result;
 
-    while ((result = idem_next(the.table, &entry, the.now)) !=
+    while ((result = idem_next(the.table, &info, the.now)) !=
            IDEM_E_NOT_FOUND) {
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
         PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || device_named(&the, &entry) < the.model.count);
-        if (entry.status == IDEM_IN_PROGRESS)
+        PROMISE(forged || device_named(&the, &info) < the.model.count);
+        if (info.status == IDEM_IN_PROGRESS)
             continue;
-        result = idem_response(the.table, bytes, &len, &entry.claim, 0);
+        result = idem_response(the.table, bytes, &len, &info.claim, 0);
         PROMISE(result == IDEM_OK || forged);
-        PROMISE(result != IDEM_OK || len == entry.response_len);
+        PROMISE(result != IDEM_OK || len == info.response_len);
     }
-    memset(&entry, 0, sizeof entry);
+    memset(&info, 0, sizeof info);
     count = 0;
     while (count <= the.table->pending &&
-           idem_pending(the.table, &entry, the.now) == IDEM_OK)
+           idem_pending(the.table, &info, the.now) == IDEM_OK)
         count++;
     PROMISE(forged || count <= the.table->pending);
     check_table();

@@ -1447,7 +1447,7 @@ static inline void model_may_have_forgot(model *m, unsigned scope)
 
 /* True if what looking shows of a key is this; NULL, that it is unknown. */
 static inline int version_shown(const model *m, const known *k,
-                                const version *v, const idem_entry *e)
+                                const version *v, const idem_info *e)
 {
     if (!e)
         return version_unknown(m, k, v);
@@ -1467,7 +1467,7 @@ static inline int version_shown(const model *m, const known *k,
 }
 
 /* Leaves those versions that looking may show so; false if there are none. */
-static inline int model_shown(model *m, known *k, const idem_entry *e)
+static inline int model_shown(model *m, known *k, const idem_info *e)
 {
     versions fit;
 

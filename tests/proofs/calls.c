@@ -44,7 +44,7 @@ static void ask(void)
     idem_request request;
     idem_claim claim;
     idem_reply reply;
-    idem_entry entry;
+    idem_info info;
     int answer;
 
     ANY(request);
@@ -53,15 +53,15 @@ static void ask(void)
     request.payload = some(&request.payload_len);
     request.buffer = buffer;
     request.buffer_size = below(SMALL + 1);
-    ANY(entry);
-    entry.id = buffer;
-    entry.id_size = below(SMALL + 1);
+    ANY(info);
+    info.id = buffer;
+    info.id_size = below(SMALL + 1);
     switch (below(5)) {
     case 0: idem_begin(&table, &claim, &reply, &request, any()); break;
     case 1:
         idem_run(&table, &reply, &request, handler, NULL, any);
         break;
-    case 2: idem_find(&table, &entry, &request, any()); break;
+    case 2: idem_find(&table, &info, &request, any()); break;
     case 3:
         idem_begin_many(&table, &answer, &reply, &request, 1, any());
         break;
@@ -92,12 +92,12 @@ static void rest(void)
 {
     unsigned char buffer[SMALL];
     size_t len = below(SMALL + 1);
-    idem_entry entry;
+    idem_info info;
     uint32_t ms;
 
-    ANY(entry);
-    entry.id = buffer;
-    entry.id_size = below(SMALL + 1);
+    ANY(info);
+    info.id = buffer;
+    info.id_size = below(SMALL + 1);
     switch (below(10)) {
     case 0: idem_maintain(&table, any()); break;
     case 1: idem_sync(&table); break;
@@ -105,8 +105,8 @@ static void rest(void)
     case 3: idem_state(&table, buffer, &len); break;
     case 4: idem_horizon(&table, &ms, any()); break;
     case 5: idem_uncertain(&table, &ms, any()); break;
-    case 6: idem_next(&table, &entry, any()); break;
-    case 7: idem_pending(&table, &entry, any()); break;
+    case 6: idem_next(&table, &info, any()); break;
+    case 7: idem_pending(&table, &info, any()); break;
     case 8: idem_check(&table); break;
     default: idem_text((int)any()); break;
     }

@@ -29,7 +29,7 @@ static void copying(const void *src)
 /* ---------------------------------------- every function that takes a table */
 
 enum {
-    TABLE = 1, CLAIM = 2, REPLY = 4, REQUEST = 8, OUTCOME = 16, ENTRY = 32,
+    TABLE = 1, CLAIM = 2, REPLY = 4, REQUEST = 8, OUTCOME = 16, INFO = 32,
     HANDLER = 64, BYTES = 128, LEN = 256, HORIZON = 512, NOW_MS = 1024
 };
 
@@ -50,11 +50,11 @@ enum {
     X(MAINTAIN, TABLE, IDEM_OK, 1, idem_maintain(t, now))                      \
     X(SYNC, TABLE, IDEM_OK, 1, idem_sync(t))                                   \
     X(ELAPSE, TABLE, IDEM_OK, 1, idem_elapse(t, 1))                            \
-    X(FIND, TABLE | ENTRY | REQUEST, IDEM_OK, 1,                               \
-      idem_find(t, entry, request, now))                                       \
-    X(NEXT, TABLE | ENTRY, IDEM_OK, 1, idem_next(t, entry, now))               \
-    X(PENDING, TABLE | ENTRY, IDEM_E_NOT_FOUND, 1,                             \
-      idem_pending(t, entry, now))                                             \
+    X(FIND, TABLE | INFO | REQUEST, IDEM_OK, 1,                                \
+      idem_find(t, info, request, now))                                       \
+    X(NEXT, TABLE | INFO, IDEM_OK, 1, idem_next(t, info, now))                 \
+    X(PENDING, TABLE | INFO, IDEM_E_NOT_FOUND, 1,                              \
+      idem_pending(t, info, now))                                             \
     X(DELIVERED, TABLE | CLAIM, IDEM_E_NOT_FOUND, 1, idem_delivered(t, claim)) \
     X(RESPONSE, TABLE | BYTES | LEN | CLAIM, IDEM_E_NOT_FOUND, 1,              \
       idem_response(t, bytes, len, claim, 0))                                  \
@@ -107,14 +107,14 @@ static int call_of_table(size_t which, unsigned without)
     idem_reply reply_there;
     int result = 1;
     idem_outcome outcome_there = { .response = NULL };
-    idem_entry entry_there = { .id = NULL };
+    idem_info info_there = { .id = NULL };
 #define UNLESS(which, there) (without & (which) ? NULL : (there))
     idem_table *t = UNLESS(TABLE, the.table);
     idem_claim *claim = UNLESS(CLAIM, &given);
     idem_reply *reply = UNLESS(REPLY, &reply_there);
     idem_request *request = UNLESS(REQUEST, &request_there);
     idem_outcome *outcome = UNLESS(OUTCOME, &outcome_there);
-    idem_entry *entry = UNLESS(ENTRY, &entry_there);
+    idem_info *info = UNLESS(INFO, &info_there);
     idem_handler *handler = UNLESS(HANDLER, work);
     idem_now *asked_now = UNLESS(NOW_MS, a_little_later);
     char *bytes = UNLESS(BYTES, bytes_there);
@@ -274,10 +274,10 @@ TEST(s7_a_table_whose_opening_failed_is_closed)
 TEST(s7_null_with_a_length_is_refused_when_looking)
 {
     idem_request rq = { .scope_len = 5, .key = "key", .key_len = 3 };
-    idem_entry entry = { .id = NULL };
+    idem_info info = { .id = NULL };
 
     start("ram", NO_LOCK);
-    is(idem_find(the.table, &entry, &rq, 0), IDEM_E_ARG);
+    is(idem_find(the.table, &info, &rq, 0), IDEM_E_ARG);
     is(idem_forget(the.table, &rq, 0), IDEM_E_ARG);
     is(unit_misuse, 2);
 }

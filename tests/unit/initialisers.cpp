@@ -31,7 +31,7 @@ const idem_outcome outcome = {
     .code = 0, .failed = 0, .confirm = 1
 };
 
-const idem_entry entry = { .id = nullptr, .id_size = 0 };
+const idem_info info = { .id = nullptr, .id_size = 0 };
 
 const idem_patience patience = {
     .base_ms = 60, .cap_ms = 1000, .deadline_ms = 43200000

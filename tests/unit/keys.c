@@ -71,7 +71,7 @@ TEST(s3_nothing_is_a_payload_like_any_other)
 }
 
 static uint8_t id[ID_MAX];
-static idem_entry entry = { .id = id, .id_size = sizeof id };
+static idem_info info = { .id = id, .id_size = sizeof id };
 
 static void find_b(void)
 {
@@ -79,27 +79,27 @@ static void find_b(void)
     idem_request rq;
 
     device_name(&the, &rq, 1, bytes);
-    is(idem_find(the.table, &entry, &rq, the.now), IDEM_OK);
+    is(idem_find(the.table, &info, &rq, the.now), IDEM_OK);
 }
 
 /* True if the next key, or the next undelivered one, is this one. */
 static int steps_to(int pending, unsigned key)
 {
-    return (pending ? idem_pending(the.table, &entry, the.now)
-                    : idem_next(the.table, &entry, the.now)) == IDEM_OK &&
-           device_named(&the, &entry) == key;
+    return (pending ? idem_pending(the.table, &info, the.now)
+                    : idem_next(the.table, &info, the.now)) == IDEM_OK &&
+           device_named(&the, &info) == key;
 }
 
-/* Both go on after the key that the entry holds, whoever put it there; where
-   that was is not known any more when it is gone. */
+/* Both go on after the key that *info holds, whoever put it there; where that
+   was is not known any more when it is gone. */
 TEST(next_and_pending_step_alike)
 {
     device_on(&nor, "ram Ba Oa Bb Ob Bc Oc Bd Od");
     assert_true(steps_to(0, 0) && steps_to(1, 1) && steps_to(0, 2));
     find_b();
     assert_true(steps_to(0, 2) && steps_to(1, 3));
-    is(idem_next(the.table, &entry, the.now), IDEM_E_NOT_FOUND);
-    is(idem_pending(the.table, &entry, the.now), IDEM_E_NOT_FOUND);
+    is(idem_next(the.table, &info, the.now), IDEM_E_NOT_FOUND);
+    is(idem_pending(the.table, &info, the.now), IDEM_E_NOT_FOUND);
     find_b();
     run("Xb");
     assert_true(steps_to(1, 0));

@@ -42,11 +42,11 @@ static int begin(const idem_request *rq)
 static int make(char what, const idem_request *rq)
 {
     static const idem_outcome outcome;
-    idem_entry entry = { .id = NULL };
+    idem_info info = { .id = NULL };
     int result;
 
     if (what == 'G')
-        return idem_find(the.table, &entry, rq, the.now);
+        return idem_find(the.table, &info, rq, the.now);
     if (what == 'X')
         return idem_forget(the.table, rq, the.now);
     result = begin(rq);

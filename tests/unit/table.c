@@ -30,9 +30,9 @@ static int begin(const char *scope, const char *key)
 static int find(const char *scope, const char *key)
 {
     idem_request rq = request(scope, key);
-    idem_entry entry = { .id = NULL };
+    idem_info info = { .id = NULL };
 
-    return idem_find(the.table, &entry, &rq, the.now);
+    return idem_find(the.table, &info, &rq, the.now);
 }
 
 enum { KEYS = 4, ORDERS = 24 };
