@@ -51,10 +51,10 @@ enum {
     X(SYNC, TABLE, IDEM_OK, 1, idem_sync(t))                                   \
     X(ELAPSE, TABLE, IDEM_OK, 1, idem_elapse(t, 1))                            \
     X(FIND, TABLE | INFO | REQUEST, IDEM_OK, 1,                                \
-      idem_find(t, info, request, now))                                       \
+      idem_find(t, info, request, now))                                        \
     X(NEXT, TABLE | INFO, IDEM_OK, 1, idem_next(t, info, now))                 \
     X(PENDING, TABLE | INFO, IDEM_E_NOT_FOUND, 1,                              \
-      idem_pending(t, info, now))                                             \
+      idem_pending(t, info, now))                                              \
     X(DELIVERED, TABLE | CLAIM, IDEM_E_NOT_FOUND, 1, idem_delivered(t, claim)) \
     X(RESPONSE, TABLE | BYTES | LEN | CLAIM, IDEM_E_NOT_FOUND, 1,              \
       idem_response(t, bytes, len, claim, 0))                                  \
