@@ -3157,9 +3157,9 @@ static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 }
 
 IDEMI_APART
-static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
+static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
 {
-    return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - a);
+    return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - e);
 }
 
 static unsigned idemi_sender_steps(const idem_table *t)
@@ -3173,16 +3173,16 @@ static unsigned idemi_sender_steps(const idem_table *t)
 
 /* How little is lost if a new sender takes an entry over; 0: it must stay.  So
    must the one in the newest record, which is to be rewritten with its name. */
-IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
+IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *e)
 {
-    if (a->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
-                    t->journal->last_item == idemi_sender_item(t, a)))
+    if (e->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
+                    t->journal->last_item == idemi_sender_item(t, e)))
         return 0;
-    if (!idemi_basics_join(a->floor))
-        return IDEMI_IDLE + (a->until.evicted == t->evicted_until);
+    if (!idemi_basics_join(e->floor))
+        return IDEMI_IDLE + (e->until.evicted == t->evicted_until);
     return IDEMI_CONFIG(t)->full == IDEM_REJECT
                ? 0
-               : 1 + IDEMI_USE_MAX - a->last_use;
+               : 1 + IDEMI_USE_MAX - e->last_use;
 }
 
 /* Raises the time up to which outcomes may have been evicted. */
@@ -3200,22 +3200,22 @@ static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
 {
     unsigned senders = IDEMI_SENDERS(t), left = senders;
     idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
-    idem_sender *a = first + (((uint32_t)name >> 16) * senders >> 16);
+    idem_sender *e = first + (((uint32_t)name >> 16) * senders >> 16);
     uint32_t idlest = 0;
 
     for (; left > 0; left--) {
         uint32_t idle;
-        if (idemi_basics_join(a->name) == name)
-            return a;
-        idle = idemi_sender_idle(t, a);
+        if (idemi_basics_join(e->name) == name)
+            return e;
+        idle = idemi_sender_idle(t, e);
         if (idle > idlest) {
             idlest = idle;
-            best = a;
+            best = e;
         }
-        if (!idemi_basics_join(a->name))
+        if (!idemi_basics_join(e->name))
             break;
-        if (++a == idemi_sender_at(t, 0))
-            a = first;
+        if (++e == idemi_sender_at(t, 0))
+            e = first;
     }
     return best;
 }
@@ -3223,17 +3223,17 @@ static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
 /* The entry of the sender with a name, or NULL. */
 static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
 {
-    idem_sender *a = idemi_sender_candidate(t, name);
+    idem_sender *e = idemi_sender_candidate(t, name);
 
-    return a && idemi_basics_join(a->name) == name ? a : NULL;
+    return e && idemi_basics_join(e->name) == name ? e : NULL;
 }
 
 /* True if a sender without an entry may take one over, and no floor is lost. */
 static int idemi_sender_may_enter(const idem_table *t, uint64_t name)
 {
-    const idem_sender *a = idemi_sender_candidate(t, name);
+    const idem_sender *e = idemi_sender_candidate(t, name);
 
-    return a && !idemi_basics_join(a->floor);
+    return e && !idemi_basics_join(e->floor);
 }
 
 static uint64_t idemi_sender_name(const idem_table *t,
@@ -3242,27 +3242,27 @@ static uint64_t idemi_sender_name(const idem_table *t,
     return idemi_hash_strong(t->config, scope, scope_len);
 }
 
-static void idemi_sender_drop_floor(const idem_table *t, idem_sender *a)
+static void idemi_sender_drop_floor(const idem_table *t, idem_sender *e)
 {
     if (IDEMI_IS_OPENING(t))
-        a->until.gone = 0;
-    a->floor[0] = a->floor[1] = 0;
-    a->unsaved = 0;
+        e->until.gone = 0;
+    e->floor[0] = e->floor[1] = 0;
+    e->unsaved = 0;
     if (IDEMI_JOURNAL(t))
-        idemi_items_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
+        idemi_items_needs(t)[idemi_sender_item(t, e)] = IDEMI_NOWHERE;
 }
 
 /* Gives the sender with a name an entry that it may take over; counts that if a
    floor is lost.  The table's eviction time, which each new sender gets, rises
    to that of the entry: the old sender is a new one if it comes back. */
-static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
+static void idemi_sender_assign(idem_table *t, idem_sender *e, uint64_t name)
 {
-    t->stats.senders_evicted += idemi_basics_join(a->floor) != 0;
-    idemi_sender_raise_time(t, &t->evicted_until, a->until.evicted);
-    idemi_basics_split(a->name, name);
-    a->until.evicted = t->evicted_until;
-    a->last_use = 0;
-    idemi_sender_drop_floor(t, a);
+    t->stats.senders_evicted += idemi_basics_join(e->floor) != 0;
+    idemi_sender_raise_time(t, &t->evicted_until, e->until.evicted);
+    idemi_basics_split(e->name, name);
+    e->until.evicted = t->evicted_until;
+    e->last_use = 0;
+    idemi_sender_drop_floor(t, e);
 }
 
 /* Finds the entry of the sender with a name; if it has none, gives it one that
@@ -3270,13 +3270,13 @@ static void idemi_sender_assign(idem_table *t, idem_sender *a, uint64_t name)
    is D8), and returns NULL. */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
-    idem_sender *a = idemi_sender_candidate(t, name);
+    idem_sender *e = idemi_sender_candidate(t, name);
 
-    if (a && idemi_basics_join(a->name) == name)
-        return a;
-    if (a && !idemi_basics_join(a->floor)) {
-        idemi_sender_assign(t, a, name);
-        return a;
+    if (e && idemi_basics_join(e->name) == name)
+        return e;
+    if (e && !idemi_basics_join(e->floor)) {
+        idemi_sender_assign(t, e, name);
+        return e;
     }
     if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->stats.lost++;
@@ -3297,10 +3297,10 @@ static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
 }
 
 /* True if a number that was read was gone before the restart. */
-static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
+static int idemi_sender_has_gone(const idem_sender *e, uint64_t number)
 {
-    return number >> 32 == a->floor[1] &&
-           (uint32_t)number <= a->until.gone;
+    return number >> 32 == e->floor[1] &&
+           (uint32_t)number <= e->until.gone;
 }
 
 /* Raises a sender's floor to the epoch of its number (R1a); if that expires or
@@ -3313,38 +3313,38 @@ static int idemi_sender_has_gone(const idem_sender *a, uint64_t number)
                       next boot may find that again
      stays, unsaved   as if it rose
    If the newest record is about the number, it is rewritten as expired. */
-static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
+static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
                                int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (number >> 32 > a->floor[1]) {
+    if (number >> 32 > e->floor[1]) {
         idemi_order_lower_soonest(t, t->clock);
         if (IDEMI_IS_OPENING(t))
-            a->until.gone = 0;
+            e->until.gone = 0;
     }
     // It came after that record: one that forgot its sender is lost.
     if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
-        idemi_sender_has_gone(a, number))
-        a->until.gone = (uint32_t)number - 1;
+        idemi_sender_has_gone(e, number))
+        e->until.gone = (uint32_t)number - 1;
     if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
-    if (number > idemi_basics_join(a->floor)) {
-        idemi_basics_split(a->floor, number);
+    if (number > idemi_basics_join(e->floor)) {
+        idemi_basics_split(e->floor, number);
         // Not all numbers up to the new floor are gone.
         if (IDEMI_JOURNAL(t) &&
-            idemi_sender_item(t, a) == t->journal->last_item)
+            idemi_sender_item(t, e) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
-    } else if (IDEMI_JOURNAL(t) && !a->unsaved) {
-        a->unsaved = event > IDEMI_KEY_RELEASED;
+    } else if (IDEMI_JOURNAL(t) && !e->unsaved) {
+        e->unsaved = event > IDEMI_KEY_RELEASED;
         return;
     }
     if (!IDEMI_JOURNAL(t))
         return;
     needs = idemi_items_needs(t);
-    need = &needs[idemi_sender_item(t, a)];
-    a->unsaved = 1;
+    need = &needs[idemi_sender_item(t, e)];
+    e->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
@@ -3352,23 +3352,23 @@ static void idemi_sender_raise(idem_table *t, idem_sender *a, unsigned slot,
 }
 
 /* Takes the key in a slot out of its sender's count.  Keeps N3. */
-static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
+static void idemi_sender_uncount(const idem_table *t, idem_sender *e,
                                  unsigned slot)
 {
     if (!(idemi_slot_at(t, slot)->flags & IDEMI_UNCOUNTED))
-        a->keys--;
+        e->keys--;
 }
 
-static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
+static void idemi_sender_update(idem_table *t, idem_sender *e, unsigned slot,
                                 int event)
 {
     if (event == IDEMI_KEY_ADDED) {
-        a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
-        a->keys++;
+        e->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
+        e->keys++;
     } else if (event != IDEMI_KEY_KEPT)
-        idemi_sender_uncount(t, a, slot);
+        idemi_sender_uncount(t, e, slot);
     if (!idemi_slot_at(t, slot)->key_len)
-        idemi_sender_raise(t, a, slot, event);
+        idemi_sender_raise(t, e, slot, event);
 }
 
 /* Finds the entry of a slot's sender and updates it; marks the key if there is
@@ -3378,22 +3378,22 @@ static void idemi_sender_update(idem_table *t, idem_sender *a, unsigned slot,
 static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a = NULL;
+    idem_sender *e = NULL;
 
     if (IDEMI_EVER_SENDERS && IDEMI_IS_OPENING(t) && s->key_len)
         return;
     if (IDEMI_SENDERS(t)) {
         uint64_t name = idemi_sender_name_of(t, s);
-        a = IDEMI_JOURNAL(t) &&
+        e = IDEMI_JOURNAL(t) &&
                     (event == IDEMI_KEY_ADDED || IDEMI_IS_OPENING(t))
                 ? idemi_sender_take(t, name)
                 : idemi_sender_known(t, name);
     }
     if (event == IDEMI_KEY_EVICTED)
         idemi_sender_raise_time(
-            t, a ? &a->until.evicted : &t->evicted_until, s->time);
-    if (a)
-        idemi_sender_update(t, a, slot, event);
+            t, e ? &e->until.evicted : &t->evicted_until, s->time);
+    if (e)
+        idemi_sender_update(t, e, slot, event);
     else
         s->flags |= IDEMI_UNCOUNTED;
 }
@@ -3401,11 +3401,11 @@ static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 /* True of a claim of an older epoch than its sender's. */
 IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 {
-    const idem_sender *a = s->key_len || s->flags & IDEMI_FINISHED
+    const idem_sender *e = s->key_len || s->flags & IDEMI_FINISHED
                                ? NULL
                                : idemi_sender_of(t, s);
 
-    return a && idemi_slot_number(s) >> 32 < a->floor[1];
+    return e && idemi_slot_number(s) >> 32 < e->floor[1];
 }
 
 /* ---------------------------------------------------------------------------
@@ -3552,10 +3552,10 @@ static void idemi_keys_sweep(idem_table *t)
             idemi_order_note_expiry(t, idemi_slot_at(t, i));
     t->evicted_until = idemi_keys_cap_age(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
-        idem_sender *a = idemi_sender_at(t, i);
+        idem_sender *e = idemi_sender_at(t, i);
         if (!IDEMI_IS_OPENING(t))
-            a->until.evicted = idemi_keys_cap_age(t, a->until.evicted);
-        a->last_use = (a->last_use > steps ? a->last_use - steps : 0) &
+            e->until.evicted = idemi_keys_cap_age(t, e->until.evicted);
+        e->last_use = (e->last_use > steps ? e->last_use - steps : 0) &
                       IDEMI_USE_MAX;
     }
     if (IDEMI_JOURNAL(t) &&
@@ -3582,7 +3582,7 @@ IDEMI_INTO int idemi_keys_has_sender(const idem_table *t, uint64_t name,
 /* Removes the keys of the sender with a name: all; or the numbers alone, while
    a journal is read and entries count no others (N3).  Its entry, if it has
    one, has nothing to remember then. */
-static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
+static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *e,
                               int all)
 {
     unsigned slot;
@@ -3591,10 +3591,10 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a,
         if ((all || !idemi_slot_at(t, slot)->key_len) &&
             idemi_keys_has_sender(t, name, slot))
             idemi_keys_remove(t, slot);
-    if (!a)
+    if (!e)
         return;
-    a->keys = 0;
-    idemi_sender_drop_floor(t, a);
+    e->keys = 0;
+    idemi_sender_drop_floor(t, e);
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
@@ -4942,26 +4942,26 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
 {
     uint64_t name = idemi_basics_join(r->of.sender->name);
     uint64_t floor = idemi_basics_join(r->of.sender->floor);
-    idem_sender *a =
+    idem_sender *e =
         floor || IDEMI_SENDERS(t) ? idemi_sender_take(t, name) : NULL;
-    idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
+    idemi_item own = e ? idemi_sender_item(t, e) : IDEMI_NONE;
 
     if (!floor) {
-        idemi_keys_forget(t, name, a, 1);
+        idemi_keys_forget(t, name, e, 1);
         return own;
     }
-    if (!a || (!(r->flags & IDEMI_ALL_GONE) &&
-               floor < idemi_basics_join(a->floor))) {
+    if (!e || (!(r->flags & IDEMI_ALL_GONE) &&
+               floor < idemi_basics_join(e->floor))) {
         r->fits = 0;
         return IDEMI_NONE;
     }
-    if (r->of.sender->floor[1] != a->floor[1])
-        a->until.gone = 0;
-    if (r->flags & IDEMI_ALL_GONE && r->of.sender->floor[0] > a->until.gone)
-        a->until.gone = r->of.sender->floor[0];
-    idemi_basics_split(a->floor, floor);
+    if (r->of.sender->floor[1] != e->floor[1])
+        e->until.gone = 0;
+    if (r->flags & IDEMI_ALL_GONE && r->of.sender->floor[0] > e->until.gone)
+        e->until.gone = r->of.sender->floor[0];
+    idemi_basics_split(e->floor, floor);
     idemi_items_needs(t)[own] = sequence;
-    a->unsaved = 0;
+    e->unsaved = 0;
     return own;
 }
 
@@ -5024,14 +5024,14 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
    this claim took over, if there is one (R1e). */
 static void idemi_opening_apply_takeover(idem_table *t, const idemi_record *r)
 {
-    idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t));
+    idem_sender *e = idemi_sender_at(t, IDEMI_SENDERS(t));
 
     if (!IDEMI_SENDERS(t) || !idemi_record_replaces(r->flags))
         return;
-    while (a->name[0] != (uint32_t)r->of.s->code)
-        if (++a == idemi_sender_at(t, 0))
+    while (e->name[0] != (uint32_t)r->of.s->code)
+        if (++e == idemi_sender_at(t, 0))
             return;
-    idemi_keys_forget(t, idemi_basics_join(a->name), a, 0);
+    idemi_keys_forget(t, idemi_basics_join(e->name), e, 0);
 }
 
 /* A sector that is read: its header, and what later headers record about it */
@@ -5445,7 +5445,7 @@ static int idemi_opening_geometry(idem_table *t)
 static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a;
+    idem_sender *e;
 
     idemi_keys_interrupt(t, s);
     if (s->key_len) {
@@ -5455,11 +5455,11 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
             idemi_sender_update_of(t, slot, IDEMI_KEY_ADDED);
         return;
     }
-    a = idemi_sender_of(t, s);
+    e = idemi_sender_of(t, s);
     // Without a floor a key has taken the entry over since, and until.gone is
     // an eviction time now.
-    if (a && a->floor[0] && idemi_sender_has_gone(a, idemi_slot_number(s))) {
-        idemi_sender_uncount(t, a, slot);
+    if (e && e->floor[0] && idemi_sender_has_gone(e, idemi_slot_number(s))) {
+        idemi_sender_uncount(t, e, slot);
         idemi_keys_remove(t, slot);
     }
 }
@@ -5552,22 +5552,22 @@ static void idemi_command_set_claim(const idem_table *t, unsigned slot,
 
 /* True if an unknown key may have been known before: it is too old, or its
    number is at or below its sender's floor. */
-static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
+static int idemi_command_too_old(const idem_table *t, const idem_sender *e,
                                  const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
 
-    if (a && rq->sequence &&
+    if (e && rq->sequence &&
         ((uint64_t)rq->epoch << 32 | rq->sequence) <=
-            idemi_basics_join(a->floor))
+            idemi_basics_join(e->floor))
         return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
-                   age >= t->clock - (a ? a->until.evicted : t->evicted_until));
+                   age >= t->clock - (e ? e->until.evicted : t->evicted_until));
 }
 
-static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
+static int idemi_command_over_quota(const idem_table *t, const idem_sender *e)
 {
-    return a && IDEMI_CONFIG(t)->quota && a->keys >= IDEMI_CONFIG(t)->quota;
+    return e && IDEMI_CONFIG(t)->quota && e->keys >= IDEMI_CONFIG(t)->quota;
 }
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
@@ -5590,10 +5590,10 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 /* Searches for the oldest outcome of a sender that may be evicted, from where
    the last search for it ended, and notes how far it came; or `capacity`. */
 static unsigned idemi_command_find_evictable(idem_table *t,
-                                             const idem_sender *a,
+                                             const idem_sender *e,
                                              const idemi_id *id)
 {
-    idemi_item of = idemi_sender_item(t, a);
+    idemi_item of = idemi_sender_item(t, e);
     unsigned slot;
 
     if (t->scanned_of != of)
@@ -5608,14 +5608,14 @@ static unsigned idemi_command_find_evictable(idem_table *t,
    may be evicted.  Or `capacity`; then sets retry_after_ms, if it is known. */
 static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 {
-    const idem_sender *a = q->sender;
-    int over_quota = idemi_command_over_quota(t, a);
+    const idem_sender *e = q->sender;
+    int over_quota = idemi_command_over_quota(t, e);
     unsigned slot = IDEMI_CAPACITY(t);
 
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota ? idemi_command_find_evictable(t, a, &q->id)
+        slot = over_quota ? idemi_command_find_evictable(t, e, &q->id)
                           : idemi_order_evictable(t, slot, NULL);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
@@ -5662,27 +5662,27 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
-    idem_sender *a = idemi_sender_known(t, name);
+    idem_sender *e = idemi_sender_known(t, name);
     int result;
 
-    if (!a)
+    if (!e)
         return IDEM_E_NOT_FOUND;
     result = idemi_command_ask_keys(t, name);
-    if (idemi_basics_join(a->floor) && result < 0)
+    if (idemi_basics_join(e->floor) && result < 0)
         result = IDEM_OK;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result = idemi_journal_make_ready(t, 0);
     if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
-        uint64_t floor = idemi_basics_join(a->floor);
-        a->floor[0] = a->floor[1] = 0;
-        result = idemi_journal_append(t, idemi_sender_item(t, a), IDEMI_SENDER,
+        uint64_t floor = idemi_basics_join(e->floor);
+        e->floor[0] = e->floor[1] = 0;
+        result = idemi_journal_append(t, idemi_sender_item(t, e), IDEMI_SENDER,
                                       NULL);
-        idemi_basics_split(a->floor, floor);
+        idemi_basics_split(e->floor, floor);
         if (result == IDEM_OK)
             result = idemi_storage_sync(t);
     }
     if (result == IDEM_OK)
-        idemi_keys_forget(t, name, a, 1);
+        idemi_keys_forget(t, name, e, 1);
     return result;
 }
 
@@ -5848,7 +5848,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
 
 /* Drops the expired numbers of a sender, which may raise its floor; returns
    whether the table has one of the floor's epoch at or below the floor. */
-static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
+static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *e,
                                           const idemi_id *id)
 {
     uint32_t lowest = 0;        // none; compared less 1, 0 is the highest
@@ -5858,27 +5858,27 @@ static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *a,
         idem_slot *s = idemi_slot_at(t, slot);
         uint64_t number = idemi_slot_number(s);
         if (s->flags && !s->key_len && idemi_slot_has_scope(s, id) &&
-            !idemi_keys_expire(t, slot) && number >> 32 == a->floor[1] &&
+            !idemi_keys_expire(t, slot) && number >> 32 == e->floor[1] &&
             (uint32_t)number - 1 < lowest - 1)
             lowest = (uint32_t)number;
     }
-    return lowest - 1 < a->floor[0];
+    return lowest - 1 < e->floor[0];
 }
 
 /* Writes a sender's entry if its floor is unsaved, before a number is refused.
    Otherwise a later boot could grant a claim on that (S10). */
-static int idemi_command_save_floor(idem_table *t, idem_sender *a,
+static int idemi_command_save_floor(idem_table *t, idem_sender *e,
                                     const idemi_id *id)
 {
     unsigned flags = IDEMI_SENDER;
     int result;
 
-    if (!a || !a->unsaved)
+    if (!e || !e->unsaved)
         return IDEM_OK;
-    if (!idemi_command_drop_and_ask_old(t, a, id))
+    if (!idemi_command_drop_and_ask_old(t, e, id))
         flags |= IDEMI_ALL_GONE;
-    result = idemi_journal_record(t, idemi_sender_item(t, a), flags);
-    a->unsaved = result < 0;
+    result = idemi_journal_record(t, idemi_sender_item(t, e), flags);
+    e->unsaved = result < 0;
     return result;
 }
 
@@ -6239,16 +6239,16 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
     unsigned sender;
 
     for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
-        idem_sender *a = idemi_sender_at(t, sender);
-        uint64_t name = idemi_basics_join(a->name);
-        int has_floor = idemi_basics_join(a->floor) != 0;
-        counted += a->keys;
-        if (name && idemi_sender_known(t, name) != a)
+        idem_sender *e = idemi_sender_at(t, sender);
+        uint64_t name = idemi_basics_join(e->name);
+        int has_floor = idemi_basics_join(e->floor) != 0;
+        counted += e->keys;
+        if (name && idemi_sender_known(t, name) != e)
             return IDEMI_BROKEN_N2;
         // After a failed sync nothing is relocated any more.
         if (IDEMI_JOURNAL(t) && !t->journal->broken &&
-            !(has_floor && a->unsaved) &&
-            has_floor != idemi_check_needs(t, idemi_sender_item(t, a)))
+            !(has_floor && e->unsaved) &&
+            has_floor != idemi_check_needs(t, idemi_sender_item(t, e)))
             return IDEMI_BROKEN_N1;
     }
     return IDEMI_SENDERS(t) && counted != tally->counted ? IDEMI_BROKEN_N3 : 0;
