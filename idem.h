@@ -38,7 +38,6 @@
    ```
 
    With a journal in flash, whose callbacks are yours (>>durable, >>porting):
-
    ```c
    IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
    static const idem_storage flash = { .read = flash_read, .prog = flash_prog,
@@ -168,8 +167,8 @@
    A key is its scope and its bytes, compared in full: ("ab","c") and ("a","bc")
    are two.  The scope says whose key it is: a sender's, a topic's.  It may be
    empty; the key has at least one byte.  Take the scope from what the transport
-   has proved, not from what the message claims.  idem_key_uuid, _ulid, _hex and
-   _http make a key from text; if they refuse, do not execute.
+   has proved, not from the message: a key is no password.  idem_key_uuid, _hex,
+   _ulid and _http make a key from text; if they refuse, do not execute.
 
    The fingerprint is a 64-bit hash of the payload and its length.  A known key
    with another fingerprint is IDEM_MISMATCH, before any other answer.  If two
@@ -403,7 +402,7 @@
    after it: it may rely on a record that is not durable yet.  A handler of
    idem_run calls idem_sync before the effect.
 
-   >>promises   S: safety, L: liveness, H: honesty
+   >>promises   S: safety, L: liveness, H: honesty; without a journal, of a boot
 
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
@@ -444,8 +443,6 @@
          losses and interrupted rotations (>>functions has the bounds).
      H1  "Exactly once" is not promised: an interrupted effect that is neither
          harmless to repeat nor visible may happen once too often or not at all.
-
-   Without config.storage they hold for one boot.  A key is no password.
 */
 
 /* ===========================================================================
