@@ -205,12 +205,13 @@ static void answer_wait(const device *d, const protocol_message *command,
     device_answer(d->port, command, PROTOCOL_WAIT, wait, sizeof wait);
 }
 
-/* How a command ended: an outcome has no code, or says that nobody knows. */
+/* How a command ended.  A failure without a code was not executed; one with a
+   code may have been: PROTOCOL_LOOK, or idem_run's IDEM_CODE_INVALID. */
 static uint8_t ending(const idem_reply *reply)
 {
     if (reply->status == IDEM_COMPLETED)
         return PROTOCOL_DONE;
-    return reply->code == PROTOCOL_LOOK ? PROTOCOL_LOOK : PROTOCOL_FAILED;
+    return reply->code ? PROTOCOL_LOOK : PROTOCOL_FAILED;
 }
 
 static void answer(device *d, const protocol_message *command, int result,

@@ -163,6 +163,25 @@ TEST(s4_no_flipped_bit_makes_a_third_pour)
     assert_true(refused > 0);
 }
 
+/* An outcome that idem_run cannot record is a failure with a code.  Its command
+   was executed, and nobody is told that it was not. */
+TEST(after_an_invalid_outcome_the_answer_is_to_look)
+{
+    const idem_request request = {
+        .scope = "panel", .scope_len = 5, .key = "first", .key_len = 5,
+        .payload = "p\005", .payload_len = 3 };
+    const idem_outcome outcome = { .code = IDEM_CODE_INVALID, .failed = 1 };
+    idem_claim claim;
+    idem_reply reply;
+
+    blank();
+    is(idem_begin(&dispenser.table, &claim, &reply, &request, millis()),
+       IDEM_EXECUTE);
+    is(idem_complete(&dispenser.table, &claim, &outcome, millis()), IDEM_OK);
+    pour_five("first");
+    is(looks, 1);
+}
+
 /* The label that a command of panel's asks for; "" if it has none. */
 static const char *label_of(uint8_t kind, const void *key, size_t key_len)
 {
