@@ -133,7 +133,7 @@ static void read_ledger(const char *dir)
 }
 
 /* The command that a key or number in the journal is of */
-static uint32_t command_of(const idem_info *info, const uint8_t *id)
+static uint32_t command_of_key(const idem_info *info, const uint8_t *id)
 {
     uint8_t number[PROTOCOL_NUMBER_SIZE];
 
@@ -151,7 +151,7 @@ static void take_outcome(device *d, const idem_info *info, const uint8_t *id)
     traffic_command command;
     uint8_t response[DEVICE_RESPONSE_MAX];
     size_t len = sizeof response;
-    uint32_t ordinal, index = command_of(info, id);
+    uint32_t ordinal, index = command_of_key(info, id);
 
     if (index >= found.commands || info->status != IDEM_COMPLETED ||
         idem_response(&d->table, response, &len, &info->claim, 0) < 0) {
