@@ -2887,8 +2887,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a sector that a header names is not there, except for the one that the
-         header of the tail names; or no sector counts, and the oldest header
-         names one;
+         header of the tail names, or was read when that header was not; or no
+         sector counts, and the oldest header names one;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, names a slot, is not relocated, and is no orphan (before claims
@@ -2929,14 +2929,16 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    IDEM_E_FORMAT.
 
    Storage may read as blank, or as older than it is, until it is ready.  So the
-   headers are read once more after the sectors.  It was not ready
+   headers, and the rest of the head, are read once more.  It was not ready
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
-     2. the newest header is another one now, however often that is read;
-     3. no header was valid, it is not blank, and a read failed;
-     4. a header is valid right before the first sector of a journal is begun:
+     2. no loss is known, and the head has a record after those that were read,
+        and not right there;
+     3. the newest header is another one now, however often that is read;
+     4. no header was valid, it is not blank, and a read failed;
+     5. a header is valid right before the first sector of a journal is begun:
         then nothing is written;
-     5. right after it the newest header is not that sector's: then nothing is
+     6. right after it the newest header is not that sector's: then nothing is
         answered.
    ------------------------------------------------------------------------ */
 
@@ -4263,7 +4265,9 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
    down, makes it the head, and returns whether there is one.  `records`: where
-   records begin; IDEMI_AFTER_COMMIT: the sector must count by 2.  If none
+   records begin; IDEMI_AFTER_COMMIT, when the head was read: a sector must
+   count by 2, and the head, if no loss is known, have a record after those that
+   were read, but not right there, where one may be torn and unstable.  If none
    counts, the oldest header may name one that did (D5).  Leaves the defaults of
    the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
@@ -4271,17 +4275,18 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
+    uint32_t first = j->head + (!j->head || t->stats.lost);
 
-    for (; left > 0 && sequence > j->head; left--, sequence--) {
+    for (; left > 0 && sequence >= first; left--, sequence--) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
-        uint32_t tail;
+        uint32_t tail, end;
         if (!h)
             continue;
         tail = h->tail;
         named = h->previous;
         j->defaults = h->defaults;
-        if (idemi_reading_find_record(t, sequence, records, h->relocated_end,
-                                      1)) {
+        end = sequence == j->head ? j->at : h->relocated_end;
+        if (idemi_reading_find_record(t, sequence, records, end, 1)) {
             if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
                 t->stats.lost |= 1;
                 continue;
@@ -5193,7 +5198,7 @@ IDEMI_APART
 static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0, sequence = j->tail;
+    uint32_t named = 0, sequence = j->tail, end = 1;
     int hold, gap = 0;
     unsigned slot;
     idemi_scan scan;
@@ -5205,9 +5210,10 @@ static void idemi_opening_sectors(idem_table *t)
         if (scan.is_abandoned)
             continue;
         hold = j->damaged == named || gap;
-        if (scan.h.previous != named && sequence != j->tail)
+        if ((scan.h.previous != named || !end) && sequence != j->tail)
             idemi_opening_count_loss(t, sequence - 1);
         named = sequence;
+        end = scan.end;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
         idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
@@ -5292,8 +5298,9 @@ static int idemi_opening_journal(idem_table *t)
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
-    // It was not ready: the newest header is another one now, or a newer sector
-    // counts, by 2, as a commit record alone may be torn and unstable.
+    // It was not ready: the newest header is another one now, a newer sector
+    // counts, by 2, as a commit record alone may be torn and unstable, or the
+    // head has more records.
     if (idemi_reading_newest_again(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;

@@ -244,7 +244,8 @@ static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     uint32_t n = outage_of_reads.count++;
 
-    if (n - outage_of_reads.from >= outage_of_reads.many)
+    if (n < outage_of_reads.from ||
+        n - outage_of_reads.from >= outage_of_reads.many)
         return device_read(ctx, at, dst, len);
     memset(dst, the.medium.erased, len);
     return device_operated((device *)ctx, outage_of_reads.result);
@@ -291,20 +292,19 @@ static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
 /* For the first reads of an opening, or for all from one on, or in between. */
 TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
 {
-    static const char *const lines[] = { "A4 A5 A6",
+    static const char *const lines[] = { "A4 A5 A6", "A4 A5 A6 P B6:replay",
                                          "A4 rotate2 A5 P rotate1 A6" };
 
-    for (size_t m = 0; m < 2 * COUNT(media); m++) {
-        device_on(media[m / 2], lines[m % 2]);
+    for (size_t m = 0; m < COUNT(lines) * COUNT(media); m++) {
+        device_on(media[m / COUNT(lines)], lines[m % COUNT(lines)]);
         save();
         for (int blank = 0; blank < 2; blank++) {
             int result = blank ? FLASH_OK : FLASH_E_FAULT;
             uint32_t reads = open_in_outage(0, 0, result);
             for (uint32_t n = 0; n < reads; n += 1 + n / 16) {
                 (void)open_in_outage(0, n + 1, result);
-                if (blank)
-                    continue;
                 (void)open_in_outage(n, UINT32_MAX, result);
+                (void)open_in_outage(n, 2, result);
                 (void)open_in_outage(n, 3, result);
                 (void)open_in_outage(n, 20, result);
             }
