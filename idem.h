@@ -37,12 +37,12 @@
    }
    ```
 
-   With a journal in flash, whose callbacks are yours (>>durable, >>porting):
+   With a journal in flash; callbacks (>>porting) and a stored secret are yours:
    ```c
    IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
-   static const idem_storage flash = { .read = flash_read, .prog = flash_prog,
-       .erase = flash_erase, .sector_size = pump_sector_size,
-       .sector_count = pump_sector_count, .prog_size = 8, .erased = 0xFF };
+   static const idem_storage flash = {       // sector_count is so for ever
+       .read = flash_read, .prog = flash_prog, .erase = flash_erase,
+       .sector_size = 4096, .sector_count = 8, .prog_size = 8, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
    ```
 
@@ -81,7 +81,7 @@
    >>handler   what your code is asked, and what it answers
 
    idem_run claims the key, calls your handler, stores the outcome and fills in
-   the reply.  The handler finds the answer in job->answer:
+   the reply; a response goes to request.buffer.  The handler gets job->answer:
 
      IDEM_EXECUTE     No earlier attempt had an effect.  Execute the command.
      IDEM_RECOVER     An earlier attempt was interrupted, and no outcome was
@@ -127,14 +127,14 @@
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
                                  or a sender's: a command without a key
-     IDEM_E_TOO_LARGE  no        over key_max, or another limit; or a buffer is
-                                 too short: *len is the length that it needs
+     IDEM_E_TOO_LARGE  no        over key_max, or another limit; or, where *len
+                                 is the length that it needs, a short buffer
      IDEM_E_FULL       no        no room, or the quota is used up: wait
                                  reply.retry_after_ms, if that is not 0
      IDEM_E_FENCED     no (*)    the claim is not current: drop the result
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
-     IDEM_E_LOCK       no (*)    the lock refused; a nested call; a file in use
+     IDEM_E_LOCK       no (*)    refused; a call from a callback; a file in use
      IDEM_E_STORAGE    perhaps   the storage failed (table.storage_error):
                                  report nothing as done; repeat the call, then
                                  open the table again (after a failed sync only
@@ -274,7 +274,7 @@
                               the newest record: it may be half programmed
      all others               nothing
 
-     durability IDEM_BATCH    all this is durable with the next idem_sync:
+     durability IDEM_BATCH    saves syncs: all this is durable with idem_sync:
                               execute after one sync, answer after the next.
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
@@ -285,7 +285,7 @@
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   All sectors wear alike.  One that fails is not written to for one round.
+   A failing sector is skipped for one round; three in a row can end new claims.
 
    >>damage    flipped bits, worn cells, a wild write
 
@@ -557,7 +557,7 @@ extern "C" {
     X(IDEM_MISMATCH,     6, "the key was used for another payload")            \
     X(IDEM_TOO_OLD,      7, "unknown, and older than what is remembered")      \
     X(IDEM_EXHAUSTED,    8, "all attempts allowed were interrupted")           \
-    X(IDEM_DONE,         9, "executed, and the outcome is recorded")           \
+    X(IDEM_DONE,         9, "handled, and the outcome is recorded")            \
     X(IDEM_RELEASED,    10, "not done, given back: a retry is new")            \
     X(IDEM_MORE,        11, "done, and more idle work waits")                  \
     X(IDEM_E_ARG,       -1, "an argument is impossible")                       \
@@ -745,7 +745,8 @@ typedef struct idem_reply {
 
 /* How a command ended.  Zero the struct, then fill in its fields. */
 typedef struct idem_outcome {
-    const void *response;       /* copied; may be empty */
+    const void *response;       /* copied when the handler has returned, so
+                                   none of its locals; may be empty */
     size_t      response_len;   /* at most as reserved by the request */
     const void *state;          /* new application state, or NULL: unchanged */
     size_t      state_len;      /* at most state_max */
@@ -1463,8 +1464,9 @@ IDEM_API const char *idem_text(int result);
 /* A text that explains why idem_open refuses a configuration: the field, and
    its possible values, or that the journal in the storage has another.  It also
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
-   idem_open takes.  NULL: idem_open finds no fault either.  If all headers are
-   damaged, this sees none or another's; idem_open may take it, with a loss.
+   idem_open takes.  NULL: idem_open finds no fault either, but perhaps with the
+   memory or a lock.  If all headers are damaged, this sees none or another's;
+   idem_open may take it, with a loss.
    Reads all of the storage at worst, without the lock: not while a table with
    that storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its
    texts are linked only where it is called. */

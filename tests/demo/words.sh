@@ -56,7 +56,7 @@ prints 1 "the key was used for another payload" "$B/file" journal 42 'pour 6 ml'
 until grep -q "PUMP RUNS" printed; do sleep 0.05; done
 kill -KILL $!
 wait $! 2>/dev/null || :
-file 1 "executed, and the outcome is recorded: check the cup" killed
+file 1 "handled, and the outcome is recorded: check the cup" killed
 file 1 "finished before: send the stored outcome: check the cup" killed
 # A machine that has not gathered noise yet makes no secret.
 cat >early.c <<'END'
