@@ -2879,7 +2879,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         one, if there is one: the boot has rewritten it, at that time.
 
    Records are lost, and the table is uncertain for one default retention from
-   the time of the last record that was read on, if
+   the time of the last record that was read on (or longer, by the header), if
      D1. skipped bytes stand before relocated_end;
      D2. a gap stands before a record with flag 0x40, even the last one by 6:
          all before it in the sector was durable;
@@ -5294,6 +5294,7 @@ static void idemi_opening_find_headless(idem_table *t)
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t until;
 
     j->last_item = IDEMI_NONE;
     j->sequence = idemi_reading_headers(t);
@@ -5310,8 +5311,11 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
-    if (t->stats.lost)
-        j->uncertain = t->clock + j->defaults.retention;
+    until = t->clock + j->defaults.retention;
+    // An earlier loss may have been told with a longer default.
+    if (t->stats.lost && idemi_clock_rank(t->clock, j->uncertain) <
+                             idemi_clock_rank(t->clock, until))
+        j->uncertain = until;
     j->last_time = t->clock;
     idemi_journal_close_head(j);
     // Damaged, a sector after the head may have granted tokens, too.

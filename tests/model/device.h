@@ -105,6 +105,7 @@ typedef struct device {
     int          ever_lost;
     uint32_t     uncertain_ms;      // of logical time, in which records that were
     uint32_t     uncertain_at;      // lost make claims uncertain; from when on
+    uint32_t     retention_most;    // the longest default so far
     // Inside.
     void        *memory;
     uint8_t     *bytes, *state_bytes;   // of responses, of state
@@ -864,16 +865,20 @@ static inline void device_check_certain(device *d, int result)
 }
 
 /* For how long that is, at an opening: a loss that it finds counts from now on,
-   one that an earlier boot has found goes on. */
+   one that an earlier boot has found goes on, perhaps with a longer default. */
 static inline void device_check_uncertain(device *d)
 {
     idem_table *t = d->table;
+    uint32_t retention = model_retention(&d->model);
 
+    if (d->retention_most < retention)
+        d->retention_most = retention;
     // A header that somebody has made up says what he likes.
     d->ever_lost |= t->stats.lost > 0 || d->damaged == JUDGED;
     PROMISE(idem_uncertain(t, &d->uncertain_ms, d->now) == IDEM_OK);
     PROMISE(!t->stats.lost || d->damaged == JUDGED ||
-            d->uncertain_ms == model_retention(&d->model));
+            (d->uncertain_ms >= retention &&
+             d->uncertain_ms <= d->retention_most));
     PROMISE(d->ever_lost || !d->uncertain_ms);
     d->uncertain_at = inside_clock(t);
 }

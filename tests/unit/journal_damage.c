@@ -156,6 +156,10 @@ static const scenario scenarios[] = {
       "nor_8: keys=96 " LOST_B "Bd:uncertain Cd P wait20000 Be:uncertain Ce P "
       "wait20000 Bf:uncertain Cf P wait20000 Bg:uncertain Cg P wait20000 lost0 "
       "uncertain,n=100000 Bx:uncertain Cx wait100000 By Cy P lost0 Bz Cz" },
+    { "s4_a_later_loss_with_a_shorter_default_ends_nothing_sooner",
+      "roomy: keys=96 retention=2592000000 " LOST_B "Bd:uncertain Cd "
+      "unjudged +retention=60000 P Be:uncertain Ce note Bf:uncertain Cf "
+      "damage P loss wait70000 Bx:uncertain" },
     { "s10_after_a_loss_known_keys_are_answered_as_ever",
       "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:uncertain "
       "Bb:busy Bx,age=100000:old Bd:uncertain Be:uncertain Bf:uncertain "
