@@ -34,6 +34,7 @@
            return 1;                    // idem_explain returns the reason
        for (int i = 0; i < 2; i++)      // the command, and a repeat of it
            puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
+       // prints: the pump runs, handled .., finished before ..
    }
    ```
 
@@ -144,7 +145,7 @@
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
                                  that writes: too many sectors fail
 
-   (*) From idem_run with reply.claim.token set: executed, and not stored.
+   (*) From idem_run with reply.claim.token set: the handler ran; not stored.
    An attempt counts from its claim on, even if power fails before the effect:
    if it often fails, and your handler can look, raise max_attempts (to 255).
 
@@ -158,7 +159,7 @@
      TOO_OLD             410                 4.12   0x83 implementation specific
      EXHAUSTED           500                 5.00   0x83
      E_FULL              503 + Retry-After   5.03   0x97
-     RELEASED, STORAGE   503                 5.03   0x83
+     RELEASED, E_STORAGE 503                 5.03   0x83
      no key, too long    400                 4.00   0x83
      other errors        500                 5.00   0x80
 
@@ -420,8 +421,7 @@
          after a loss, when the table is certain again.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
-     S6  Time never shortens a lease or a retention: not with a tick that wraps,
-         stops or goes back.  The exceptions are in >>time.
+     S6  Time never shortens a lease or a retention (>>time has the exceptions).
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is granted only if its outcome is certain to fit: completing fails only
          where the medium fails.
@@ -652,9 +652,9 @@ typedef struct idem_storage {
        again.  NULL: idem_sync calls sync, under the lock; without sync it must
        be NULL. */
     int    (*sync_unlocked)(void *ctx);
-    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
-                                   header, four of the longest records and the
-                                   state at least */
+    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; at
+                                   least a header and three to four records
+                                   (IDEM_SECTORS is 0 if it is too small) */
     uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS); together below
                                    4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
@@ -1112,10 +1112,12 @@ typedef union idem_fingerprint_state {
 
 /* What a head has, in whole granules:
      FRONT       the header, 56 bytes
-     k           = IDEMI_HEAD_KEYS relocated items, even if one is the state
-     LAST_ROOM   three more records: a relocated one, the rewritten newest one,
-                 and the one that the head was begun for, whose time may take 4
-                 bytes more; and the commit record, 12 bytes at most
+     k - 1       relocated keys
+     LAST_ROOM   three more records: the k-th relocated item, which may be the
+                 state; the rewritten newest one; and the one that the head was
+                 begun for, whose time may take 4 bytes more; and the commit
+                 record, 12 bytes at most
+   So a head takes k = IDEMI_HEAD_KEYS relocated items.
    All items fit into h = capacity / k + 1 heads.  S sectors are enough if
    h <= S - 3 - S / 15 (proof: idemi_journal_plan).  The rest of 3 h / 2 + 4 is
    room for sectors that fail. */
@@ -1149,8 +1151,8 @@ typedef union idem_fingerprint_state {
        not allowed, a table that is not open) and IDEM_E_LOCK.  Then the table
        has not changed, the clock included (but see idem_run).  Apart from these
        only the results named can come.
-     - idem_begin and idem_run zero claim and reply first, whatever they answer,
-       if neither is NULL; idem_begin_many the replies, unless it is IDEM_E_ARG.
+     - idem_begin and idem_run zero claim and reply first, whatever they answer;
+       idem_begin_many the replies, unless it is IDEM_E_ARG.
        Other outputs that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
@@ -1651,7 +1653,9 @@ IDEM_API int idem_file_close(idem_file *file);
      >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
      >>format >>recovery >>storage >>items >>sender >>keys >>records >>reading
      >>journal >>opening >>commands >>check >>rules >>explain >>public >>run;
-     beside the table, and not used by it: >>arriving >>sending >>file */
+     beside the table, and not used by it: >>arriving >>sending >>file
+   Letters: S L H >>promises, R D >>recovery, C >>clock, T >>index, O >>order,
+     N >>sender, K >>keys, F >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
@@ -2821,19 +2825,20 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      R6  No sector is erased that is needed for a key, the state or a sender.
 
    A header is valid if and only if
-     1. at most one bit of "idem" is wrong;
-     2. its check holds, as it is or with one bit flipped; then the flipped bit
-        is the right one;
-     3. it stands in the physical sector of its sequence;
-     4. its tail is less than sector_count before its sequence.
+     V1. at most one bit of "idem" is wrong;
+     V2. its check holds, as it is or with one bit flipped; then the flipped bit
+         is the right one;
+     V3. it stands in the physical sector of its sequence;
+     V4. its tail is less than sector_count before its sequence.
 
    A record at an offset is valid if and only if
-     1. its first byte has 0x80 and is not 0xFF;
-     2. it ends inside the sector, and is not longer than the longest: 52 +
-        key_max + response_max + state_max bytes, in whole granules, and then
-        rounded up to a multiple of 4;
-     3. it is marked as relocated if and only if it stands before relocated_end;
-     4. its check holds; of a record that is bound to a claim, the low half.
+     W1. its first byte has 0x80 and is not 0xFF;
+     W2. it ends inside the sector, and is not longer than the longest: 52 +
+         key_max + response_max + state_max bytes, in whole granules, and then
+         rounded up to a multiple of 4;
+     W3. it is marked as relocated if and only if it stands before
+         relocated_end;
+     W4. its check holds; of a record that is bound to a claim, the low half.
 
    A valid record fits if its slot is at most capacity, and not 0 if it has a
    key or a status; its lengths are within the configuration; attempts are not
@@ -2841,48 +2846,49 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    fit changes nothing but the time.
 
    A bound record is an orphan if
-     1. it is an outcome, and its slot has no claim, or one that is finished or
-        was interrupted by a restart;
-     2. it is a delivery, and its slot has no outcome;
-     3. the high half of its check does not name the claim of its slot.
-   An orphan changes nothing but the time.  1 and 2 are no loss: the claim has
-   been removed since.  In 3 a record before it is missing, or it is damaged.
+     Q1. it is an outcome, and its slot has no claim, or one that is finished or
+         was interrupted by a restart;
+     Q2. it is a delivery, and its slot has no outcome;
+     Q3. the high half of its check does not name the claim of its slot.
+   An orphan changes nothing but the time.  Q1 and Q2 are no loss: the claim has
+   been removed since.  In Q3 a record before it is missing, or it is damaged.
 
    A sector counts if and only if its header is valid, and
-     1. all its relocated records are valid, one after the other up to
-        relocated_end, and a valid record follows that is not relocated; or
-     2. such a record begins after the first granule from relocated_end on: it
-        was written after the commit record.
+     A1. all its relocated records are valid, one after the other up to
+         relocated_end, and a valid record follows that is not relocated; or
+     A2. a valid record that is not relocated begins after the first granule
+         from relocated_end on: it was written after the commit record.
 
    A journal is read in this order:
-     1. The head is the newest sector that counts and is not skipped by D10, of
-        those less than sector_count before the newest valid header.
-     2. The sectors from its tail to the head are read, oldest first, each up to
-        the previous_end of the last header that names it as previous; the head,
-        or one that none names, up to its end.  A sector that no header names,
-        while the next header names an older one, was abandoned: it is skipped.
-     3. The time is that of the first header; then each header's, and each
-        record's added to it.  A time in the past, or more than 3,489,660,928
-        (0xD0000000) ms ahead, is ignored: the time stays.  Whenever 2^28 ms
-        (3.1 days) have passed, keys that have expired by then are removed:
-        times are modulo 2^32.
-     4. All claims are interrupted at the first header of each boot, at its
-        time, and at the end.
-     5. In a sector, what is not a valid record is skipped granule by granule.
-        A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. After a sector with a loss by D1 to D4 or D9, a record that does not fit
-        (D8), or a gap before the first header of a boot, no key ages from the
-        time of that sector's last record to that of the next header.  A lost
-        record may have had that time, and have stood before a key that was
-        read: the key would count it twice.  If it was a gap before the first
-        header of a boot, the next valid record from previous_end on is the last
-        one, if there is one: the boot has rewritten it, at that time.
+     P1. The head is the newest sector that counts and is not skipped by D10, of
+         those less than sector_count before the newest valid header.
+     P2. The sectors from its tail to the head are read, oldest first, each up
+         to the previous_end of the last header that names it as previous; the
+         head, or one that none names, up to its end.  A sector that no header
+         names, while the next header names an older one, was abandoned: it is
+         skipped.
+     P3. The time is that of the first header; then each header's, and each
+         record's added to it.  A time in the past, or more than 3,489,660,928
+         (0xD0000000) ms ahead, is ignored: the time stays.  Whenever 2^28 ms
+         (3.1 days) have passed, keys that have expired by then are removed:
+         times are modulo 2^32.
+     P4. All claims are interrupted at the first header of each boot, at its
+         time, and at the end.
+     P5. In a sector, what is not a valid record is skipped granule by granule.
+         A gap is skipped bytes, or the point after an orphan by Q3.
+     P6. In three cases a lost record may have had a time: the sector has a loss
+         by D1 to D4 or D9; or a record that does not fit (D8); or a gap, and
+         the next header is the first of a boot.  Then no key ages from the last
+         record of the sector to the next header: a key that was read after the
+         lost record would count that time twice.  In the third case that boot
+         has rewritten the next valid record from previous_end on, if there is
+         one: this is the last record of the sector.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
      D1. skipped bytes stand before relocated_end;
-     D2. a gap stands before a record with flag 0x40, even the last one by 6:
-         all before it in the sector was durable;
+     D2. a gap stands before a record with flag 0x40, or before the rewritten
+         one of P6 if that has it: all before it in the sector was durable;
      D3. skipped bytes stand right before a previous_end; or a gap stands
          anywhere before it, and the header that has this previous_end is not
          the first of its boot;
@@ -2907,7 +2913,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          a granule begins with a byte that is not erased: a longer record may
          stand there;
      D10. the newest sector counts, and one between it and the one that it names
-         counts by 2, and so was a head later.  So the newest was begun in
+         counts by A2, and so was a head later.  So the newest was begun in
          vain, and its erase was interrupted: it is skipped; the next that
          counts is the head.
 
@@ -2924,24 +2930,24 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
    whole header of another journal: "idem", and version 1; or a sum that is
    right, and a check that is not erased.  It may begin at any offset there, and
-   end in the next sector.  One at offset 0 that fulfils 1 to 3 of a valid
-   header is not of another journal.  One that fulfils 1 and 2 elsewhere is: the
-   journal was moved.
+   end in the next sector.  One at offset 0 that fulfils V1 to V3 is not of
+   another journal.  One that fulfils V1 and V2 elsewhere is: the journal was
+   moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
    Storage may read as blank, or as older than it is, until it is ready.  So the
    headers, and the rest of the head, are read once more.  It was not ready
    (IDEM_E_STORAGE) if
-     1. a sector newer than the head counts by 2 now;
-     2. no loss is known, and the head has a record after those that were read,
-        and not right there;
-     3. the newest header is another one now, however often that is read;
-     4. no header was valid, it is not blank, and a read failed;
-     5. a header is valid right before the first sector of a journal is begun:
-        then nothing is written;
-     6. right after it the newest header is not that sector's: then nothing is
-        answered.
+     B1. a sector newer than the head counts by A2 now;
+     B2. no loss is known, and the head has a record after those that were read,
+         and not right there;
+     B3. the newest header is another one now, however often that is read;
+     B4. no header was valid, it is not blank, and a read failed;
+     B5. a header is valid right before the first sector of a journal is begun:
+         then nothing is written;
+     B6. right after it the newest header is not that sector's: then nothing is
+         answered.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
@@ -3304,6 +3310,19 @@ static int idemi_sender_has_gone(const idem_sender *e, uint64_t number)
            (uint32_t)number <= e->until.gone;
 }
 
+/* Makes a floor follow from the records of the number in a slot: it needs their
+   sector, and is unsaved.  Keeps N1. */
+static void idemi_sender_derive_floor(idem_table *t, idem_sender *e,
+                                      unsigned slot)
+{
+    uint32_t *needs = idemi_items_needs(t);
+    uint32_t *need = &needs[idemi_sender_item(t, e)];
+
+    e->unsaved = 1;
+    if (needs[slot] < *need)
+        *need = needs[slot];
+}
+
 /* Raises a sender's floor to the epoch of its number (R1a); if that expires or
    is evicted, to the number itself (R1b).  Keeps O3, as claims of older epochs
    have expired, and N1:
@@ -3318,7 +3337,6 @@ static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
                                int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
-    uint32_t *needs, *need;
 
     if (number >> 32 > e->floor[1]) {
         idemi_order_lower_soonest(t, t->clock);
@@ -3343,11 +3361,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    needs = idemi_items_needs(t);
-    need = &needs[idemi_sender_item(t, e)];
-    e->unsaved = 1;
-    if (needs[slot] < *need)
-        *need = needs[slot];
+    idemi_sender_derive_floor(t, e, slot);
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;
 }
@@ -3924,8 +3938,8 @@ static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
     idemi_basics_code_words(p, words, IDEMI_HEADER_SAME / 4, 1);
 }
 
-/* The layout: a hash of them and of the secret's half that is not the key of
-   checks.  Bytes written with another geometry or secret do not validate. */
+/* The layout (>>format).  Bytes written with another geometry or secret do not
+   validate. */
 IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
@@ -4268,10 +4282,10 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
 /* Searches for the newest sector that counts (>>recovery), from a sequence
    down, makes it the head, and returns whether there is one.  `records`: where
    records begin; IDEMI_AFTER_COMMIT, when the head was read: a sector must
-   count by 2, and the head, if no loss is known, have a record after those that
-   were read, but not right there, where one may be torn and unstable.  If none
-   counts, the oldest header may name one that did (D5).  Leaves the defaults of
-   the header that was read last. */
+   count by A2, and the head, if no loss is known, have a record after those
+   that were read, but not right there, where one may be torn and unstable.  If
+   none counts, the oldest header may name one that did (D5).  Leaves the
+   defaults of the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
                                    uint32_t records)
 {
@@ -4670,8 +4684,15 @@ static int idemi_journal_plan_next(idem_table *t)
    for in as many. */
 #define IDEMI_TRIES 2u
 
-/* Makes a new head; skips one failing sector.  After a failure the old head is
-   closed: the new one may count at the next opening, whatever was returned. */
+/* Makes a new head:
+     1  looks again at a storage that read as blank
+     2  in a boot's first rotation erases the sectors that an earlier boot began
+     3  makes room to begin another head later (R4), and tries the next sector;
+        after a failure once more
+     4  looks again at a storage that was blank
+     5  the new sector is the head, and the tail moves
+   After a failure the old head is closed: the new one may count at the next
+   opening, whatever was returned. */
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4679,19 +4700,21 @@ static int idemi_journal_rotate(idem_table *t)
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
-    // It read as blank, and was not ready: write nothing.
+    // 1: it was not ready, and holds a journal: write nothing.
     if (!j->sequence && idemi_reading_newest_again(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_items_needs(t)[j->last_item];
 
-    // Uncommitted sectors of an earlier boot.  After a loss they may hold the
-    // lost records (D6), after a failure that sector would be tried again.
+    // 2: not after a loss: they may hold the lost records (D6); nor after a
+    // failure: that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_erase_begun(t, 0);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
-        // Lost records that the opening found (D6, D10) go last: until a header
-        // has recorded the loss, the next opening must find them, too.
+        // 3: room is made by erasing sectors that do not count: first those
+        // begun in this boot, whose tokens begin after t->token.  Those with
+        // lost records (D6, D10) go last: until a header has recorded the
+        // loss, the next opening must find them, too.
         if (!idemi_journal_plan_next(t) && t->stats.lost)
             idemi_journal_erase_begun(t, t->token);
         if (!idemi_journal_plan_next(t))
@@ -4708,13 +4731,13 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
-    // Blank storage has this header now, and no newer one.  If not, it was not
-    // ready: acknowledge nothing, as an older journal could hide this one.
+    // 4: it has this header now, and no newer one.  If not, it was not ready:
+    // acknowledge nothing, as an older journal could hide this one.
     if (!j->head && idemi_reading_newest_again(t)) {
         idemi_journal_close_head(j);
         return IDEM_E_STORAGE;
     }
-    j->rotated = 1;
+    j->rotated = 1;                                         // 5
     j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
     j->head = j->sequence;
@@ -5067,7 +5090,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Moves the clock, after a gap before the first header of a boot (rule 6), to
+/* Moves the clock, after a gap before the first header of a boot (P6), to
    the time of the record that it has rewritten, the first valid one from an
    offset on.  Returns whether that has the flag that all before it was durable
    (D2). */
@@ -5100,7 +5123,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  the record's time; its content, or a loss if that does not fit (D8)
      4  it is the newest record, and the next header will end the sector here
-   Then the gap at the end (rule 6; D1 to D4, D9).  Returns whether a gap may
+   Then the gap at the end (P6; D1 to D4, D9).  Returns whether a gap may
    have been records with a time. */
 IDEMI_FLAT
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
@@ -5302,7 +5325,7 @@ static int idemi_opening_journal(idem_table *t)
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
     // It was not ready: the newest header is another one now, a newer sector
-    // counts, by 2, as a commit record alone may be torn and unstable, or the
+    // counts, by A2, as a commit record alone may be torn and unstable, or the
     // head has more records.
     if (idemi_reading_newest_again(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
@@ -6080,7 +6103,8 @@ static int idemi_command_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>check     the invariants that the memory of a table shows
 
-   idem_check returns the number of one that is broken.
+   Not checked: T3, which follows from the sizes, and R1 to R5, which only the
+   storage can show.
    ------------------------------------------------------------------------ */
 enum {
     IDEMI_BROKEN_T1 = 1,  IDEMI_BROKEN_T2,  IDEMI_BROKEN_C1, IDEMI_BROKEN_C2,
