@@ -463,8 +463,7 @@
      IDEM_MISUSE()        IDEM_ASSERT(0); is called for a caller's mistake
      IDEM_DEBUG           not set; ends each call with IDEM_ASSERT(idem_check(
                           table) == 0); needs IDEM_ASSERT.  Slow
-     IDEM_CONFIG          not set; names the one configuration of the program,
-                          which is known when compiling (>>sizing)
+     IDEM_CONFIG          not set; the one configuration of a program (>>sizing)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
                           up to 32,767, with indices of 16 bits.  All
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
@@ -490,20 +489,14 @@
 #define IDEM_HASH_HALFSIPHASH 2
 #define IDEM_HASH_FNV         3
 
-#if UINTPTR_MAX > 0xFFFFFFFFu
-#define IDEMI_WIDE_HERE 1
-#define IDEMI_HASH_HERE IDEM_HASH_SIPHASH
-#else
-#define IDEMI_WIDE_HERE 0
-#define IDEMI_HASH_HERE IDEM_HASH_HALFSIPHASH
-#endif
-
 #ifndef IDEM_WIDE
-#define IDEM_WIDE IDEMI_WIDE_HERE
+#define IDEM_WIDE (UINTPTR_MAX > 0xFFFFFFFFu)
 #endif
 
-#ifndef IDEM_HASH
-#define IDEM_HASH IDEMI_HASH_HERE
+#if !defined(IDEM_HASH) && UINTPTR_MAX > 0xFFFFFFFFu
+#define IDEM_HASH IDEM_HASH_SIPHASH
+#elif !defined(IDEM_HASH)
+#define IDEM_HASH IDEM_HASH_HALFSIPHASH
 #endif
 
 #if IDEM_HASH != IDEM_HASH_SIPHASH && IDEM_HASH != IDEM_HASH_HALFSIPHASH && \
@@ -524,12 +517,10 @@
 #define IDEMI_MUST_USE
 #endif
 
-#ifndef IDEM_API
-#ifdef IDEM_STATIC
+#if !defined(IDEM_API) && defined(IDEM_STATIC)
 #define IDEM_API static inline         /* inline: no warning if not used */
-#else
+#elif !defined(IDEM_API)
 #define IDEM_API extern
-#endif
 #endif
 
 #ifdef __cplusplus
@@ -574,18 +565,11 @@ extern "C" {
 #define IDEMI_RESULT_ENUM(name, value, text) name = value,
 enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
 
-/* idem_reply.status, idem_info.status */
-enum {
-    IDEM_IN_PROGRESS = 1,
-    IDEM_COMPLETED   = 2,
-    IDEM_FAILED      = 3                       /* a final failure: replayed */
-};
+/* idem_reply.status, idem_info.status.  A final failure is replayed, too. */
+enum { IDEM_IN_PROGRESS = 1, IDEM_COMPLETED = 2, IDEM_FAILED = 3 };
 
 /* idem_config.full: the answer to a new key when all slots are live */
-enum {
-    IDEM_REJECT       = 0,
-    IDEM_EVICT_OLDEST = 1
-};
+enum { IDEM_REJECT = 0, IDEM_EVICT_OLDEST = 1 };
 
 /* idem_config.durability: when claims and outcomes are durable */
 enum {
@@ -670,15 +654,13 @@ typedef struct idem_storage {
    load a byte that far from the start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
-    uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
-                               (>>senders) */
+    uint32_t senders;       /* entries (>>senders), 0 .. IDEM_SENDERS_MAX */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
                                no default */
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
-    uint16_t state_max;     /* bytes of application state, may be 0 */
-    uint16_t max_attempts;  /* claims granted on a key before it is
-                               IDEM_EXHAUSTED, the first included, up to 255;
-                               0: 3 */
+    uint16_t state_max;     /* bytes of application state (>>patterns), or 0 */
+    uint16_t max_attempts;  /* claims granted on a key until IDEM_EXHAUSTED,
+                               1 .. 255; 0: 3 */
     const idem_storage *storage;   /* where the journal is; NULL: none */
     uint32_t lease_ms;      /* default lease: 1 .. IDEM_LEASE_MAX or
                                IDEM_LEASE_NONE; 0: 30 s */
@@ -692,8 +674,7 @@ typedef struct idem_config {
                                0: capacity (with eviction S9 needs a quota) */
     uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
-    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable has
-                                   what that gives up) */
+    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable) */
     uint8_t  secret[16];    /* key of the hashes (>>identity).  IDEM_HASH_FNV
                                hashes without it, but a journal must be opened
                                with its own */
@@ -822,9 +803,8 @@ typedef struct idem_sender {
     union {                     /* two lives, to save 4 bytes */
         uint32_t evicted;       /* logical ms: its outcomes up to then may have
                                    been evicted */
-        uint32_t gone;          /* while a journal is read, a sequence: numbers
-                                   of the floor's epoch up to it, which were
-                                   read before, were gone (>>recovery, R1d) */
+        uint32_t gone;          /* while a journal is read: the sequence of R1d
+                                   (>>recovery): numbers up to it were gone */
     } until;
     idem_short keys;            /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
@@ -840,22 +820,19 @@ typedef struct idem_link {
 
 /* A word of the index: numbers of slots, of tags, and the lowest distance that
    is not exact; and how many words there are for each key */
-#if IDEM_WIDE
 #define IDEMI_WORD_SLOTS 0x1000000u
 #define IDEMI_WORD_TAGS 32u
 #define IDEMI_WORD_OFFSET 7u
+#define IDEMI_WORDS (IDEM_WIDE ? 3u : 2u)
 typedef struct idem_word {
+#if IDEM_WIDE
     unsigned slot : 24;         /* plus one; 0: the word is empty */
     unsigned offset : 3;        /* from its home, in positions; 7: or more */
     unsigned tag : 5;           /* the low bits of the slot's hash */
-} idem_word;
-#define IDEMI_WORDS 3u
 #else
-typedef struct idem_word {
     idem_short slot;            /* plus one; 0: the word is empty */
-} idem_word;
-#define IDEMI_WORDS 2u
 #endif
+} idem_word;
 
 /* Counters since the opening, promised.  They wrap. */
 typedef struct idem_stats {
@@ -995,18 +972,13 @@ typedef struct idem_table {
 /* A hash that is being made */
 typedef struct idemi_hash_state {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-    uint64_t v[4];
-    uint64_t word;              /* bytes of the incomplete word */
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    uint32_t v[4];
-    uint32_t word;
-#else
-    uint64_t hash, prime;
-#endif
-#if IDEM_HASH == IDEM_HASH_FNV
-    uint64_t len;
-#else
+    uint64_t v[4], word;        /* word: bytes of the incomplete one */
     uint8_t  len;               /* bytes so far, modulo 256 */
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    uint32_t v[4], word;
+    uint8_t  len;
+#else
+    uint64_t hash, prime, len;
 #endif
     uint8_t  strong;            /* 1: 64 bits; else 32, with fewer rounds */
 } idemi_hash_state;
@@ -1064,15 +1036,10 @@ typedef union idem_fingerprint_state {
    and _prog_size; it does not compile if the sectors are too small. */
 #define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
                            senders)                                            \
-    IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
-                       senders);                                               \
-    static uint32_t name##_memory                                              \
-        [(IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +       \
-          IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
+    IDEMI_DEFINE(name, capacity, key_max, response_max, state_max, senders,    \
+                 IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max))
 #define IDEM_DEFINE_JOURNAL_MEMORY(name, capacity, key_max, response_max,      \
                                    state_max, senders, sector_size, prog_size) \
-    IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
-                       senders);                                               \
     enum {                                                                     \
         name##_sector_size = (sector_size),                                    \
         name##_prog_size = (prog_size),                                        \
@@ -1081,17 +1048,18 @@ typedef union idem_fingerprint_state {
                          state_max, sector_size, prog_size)                    \
     };                                                                         \
     typedef char name##_sectors_too_small[name##_sector_count > 0 ? 1 : -1];   \
-    static uint32_t name##_memory                                              \
-        [(IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max, \
-                                   prog_size) +                                \
-          IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
-#define IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,   \
-                           senders)                                            \
+    IDEMI_DEFINE(name, capacity, key_max, response_max, state_max, senders,    \
+                 IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max,     \
+                                          state_max, prog_size))
+#define IDEMI_DEFINE(name, capacity, key_max, response_max, state_max,         \
+                     senders, size)                                            \
     enum {                                                                     \
         name##_capacity = (capacity), name##_key_max = (key_max),              \
         name##_response_max = (response_max), name##_state_max = (state_max),  \
         name##_senders = (senders)                                             \
-    }
+    };                                                                         \
+    static uint32_t name##_memory                                              \
+        [((size) + IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
 
 /* These sizes, in the initializer of an idem_config (C99, C++20). */
 #define IDEM_SIZES(name)                                                       \
@@ -1268,9 +1236,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which has the claim of an outcome that is replayed, too. */
 IDEM_API IDEMI_MUST_USE
-int idem_begin(idem_table *table, idem_claim *claim,
-               idem_reply *reply, const idem_request *request,
-               uint32_t now_ms);
+int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
+               const idem_request *request, uint32_t now_ms);
 
 #define IDEM_MANY 16
 
@@ -1324,9 +1291,8 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  It fills in job->outcome, whose bytes must last until idem_run
    returns.  The response may be in request->buffer, from its start on, but
-   nowhere else in it.  Returns one of these (>>handler).  Do not pass on the
-   result of a call: IDEM_OK is 0, too, and would record the outcome.  (Others
-   keep the claim: no call returns 100 or more.) */
+   nowhere else in it.  Returns one of these (>>handler), not the result of a
+   call: IDEM_OK is 0, too, and would record the outcome. */
 typedef int idem_handler(idem_job *job);
 enum {
     IDEM_HANDLED     = 0,       /* record job->outcome */
@@ -1360,9 +1326,8 @@ typedef uint32_t idem_now(void);
    IDEM_MISUSE is called.  A handler that completes by itself (>>patterns) makes
    it IDEM_E_FENCED. */
 IDEM_API IDEMI_MUST_USE
-int idem_run(idem_table *table, idem_reply *reply,
-             const idem_request *request, idem_handler *handler,
-             void *ctx, idem_now *now);
+int idem_run(idem_table *table, idem_reply *reply, const idem_request *request,
+             idem_handler *handler, void *ctx, idem_now *now);
 
 /* One bounded step of idle work: erases a sector ahead, relocates a record
    ahead, writes the time, or drops expired keys in the next 64 slots.
@@ -1403,8 +1368,7 @@ IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms);
 /* The next undelivered outcome, the oldest completion first.  Starts again from
    the first if the key in *info is not finished, or is gone.
      IDEM_OK, IDEM_E_NOT_FOUND */
-IDEM_API int idem_pending(idem_table *table, idem_info *info,
-                          uint32_t now_ms);
+IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms);
 
 /* Marks an outcome as delivered; from then on it may be evicted.
      IDEM_OK            even if it was, or needed no delivery
@@ -1430,9 +1394,9 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE; a number at or below its
    sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
-   of a table with senders, removes the sender of its scope: all of its keys,
-   and its floor (>>senders).  So make sure that a key that somebody typed is
-   not empty.
+   of a table with senders, removes the sender of its scope: its keys, floor
+   and epoch (>>senders).  So make sure that a key that somebody typed is not
+   empty.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such key (one whose claim was being written when
                         power failed may still appear after a restart); no such
@@ -1625,13 +1589,12 @@ typedef struct idem_file {
    it after daemonizing.  In the child every callback returns EPERM; one that
    lives on should close the file, as its copy would keep the lock.
 
-   After each sync, before the written bytes count as durable, the callback
-   checks that the path still names this file, and that it has its size.  If
-   not, nobody would find them: the sync fails with ESTALE, the call with
-   IDEM_E_STORAGE, and nothing more is written.  Answers that need no sync,
-   IDEM_REPLAY and IDEM_BUSY, still come from this file: close it, and open file
-   and table again.  The path must stay reachable: open the file after chroot,
-   and after giving up rights.  A relative path starts where the process is. */
+   Each sync checks that the path still names this file, and that it has its
+   size: otherwise nobody would find the written bytes.  After ESTALE nothing
+   more is written; answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still
+   come from this file: close it, and open file and table again.  The path must
+   stay reachable: open the file after chroot, and after giving up rights.  A
+   relative path starts where the process is. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
@@ -1659,10 +1622,9 @@ IDEM_API int idem_file_close(idem_file *file);
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
-#ifndef IDEM_ASSERT
-#ifdef IDEM_DEBUG
+#if !defined(IDEM_ASSERT) && defined(IDEM_DEBUG)
 #error "IDEM_DEBUG: define IDEM_ASSERT too, for instance as assert"
-#endif
+#elif !defined(IDEM_ASSERT)
 #define IDEM_ASSERT(x) ((void)0)
 #endif
 
@@ -1735,34 +1697,27 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
      IDEMI_INTO     with -Os always inlined (`make size PART=hints` finds which)
      IDEMI_FLAT     otherwise all that it calls becomes part of it
      IDEMI_UNROLL   otherwise a loop makes four rounds at a time
-     IDEMI_SLOW     never inlined: it stays out of the fast path */
+     IDEMI_SLOW     never inlined: it stays out of the fast path
+     IDEMI_SELDOM   the condition is unlikely: a table in RAM is to be fast */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
 #define IDEMI_INTO static inline __attribute__((always_inline))
-#define IDEMI_FLAT
-#define IDEMI_UNROLL
-#elif defined(__GNUC__)
+#else
 #define IDEMI_APART
 #define IDEMI_INTO static
+#endif
+#if defined(__GNUC__) && !defined(__OPTIMIZE_SIZE__)
 #define IDEMI_FLAT __attribute__((flatten))
 #define IDEMI_UNROLL _Pragma("GCC unroll 4")
 #else
-#define IDEMI_APART
-#define IDEMI_INTO static
 #define IDEMI_FLAT
 #define IDEMI_UNROLL
 #endif
-
-#if defined(__GNUC__)
+#ifdef __GNUC__
 #define IDEMI_SLOW __attribute__((noinline))
-#else
-#define IDEMI_SLOW
-#endif
-
-/* Marks a condition as unlikely: a table in RAM is the one to be fast. */
-#if defined(__GNUC__)
 #define IDEMI_SELDOM(condition) __builtin_expect(!!(condition), 0)
 #else
+#define IDEMI_SLOW
 #define IDEMI_SELDOM(condition) (condition)
 #endif
 
@@ -1974,7 +1929,6 @@ static void idemi_hash_update(idemi_hash_state *state, const void *data,
     }
 }
 
-/* Does the final rounds; returns half of the output. */
 static uint32_t idemi_hash_output(idemi_hash_state *state)
 {
     idemi_hash_word(state, 0, 3 + state->strong);
@@ -2081,8 +2035,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
 /* The clock's window: times from this long ago (two sweep intervals) on.  Those
-   up to the clock have been reached, the others are ahead.  With IDEM_LEASE_MAX
-   + IDEM_RETENTION_MAX it must be below 2^32. */
+   up to the clock have been reached, the others are ahead. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
 /* After a step back of the tick up to this the clock waits.  The wrap of a tick
@@ -2229,8 +2182,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
                                            is read, every claim of this boot */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
 #define IDEMI_UNCOUNTED   (IDEMI_EVER_SENDERS && IDEMI_EVER_JOURNAL ? 0x20u : 0)
-                                        /* its sender's entry does not count
-                                           it (N3) */
+                                        /* by its sender's entry (N3) */
 #define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
 #define IDEMI_ALL_GONE    0x10u         /* in a sender's record: R1d */
 
@@ -2466,7 +2418,6 @@ static unsigned idemi_index_offset(const idem_table *t, unsigned at,
     return idemi_index_distance(t, idemi_index_home(t, hash), at);
 }
 
-/* Stores the distance of the word at a position, with IDEM_WIDE. */
 static void idemi_index_set_offset(const idem_table *t, unsigned at,
                                    unsigned offset)
 {
@@ -2917,9 +2868,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          vain, and its erase was interrupted: it is skipped; the next that
          counts is the head.
 
-   In the code these numbers stand where losses are counted.  D7 is found again
-   at each opening until one of the two headers is erased; D8 of a number that
-   has no entry until that has expired.
+   D7 is found again at each opening until one of the two headers is erased; D8
+   of a number that has no entry until that has expired.
 
    A torn write is unstable if it reads differently from boot to boot.  Stable
    ones are survived in any number.  One unstable write does no harm if it is
@@ -2957,7 +2907,6 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    t->buffer.
    ------------------------------------------------------------------------ */
 
-/* Stores the result of a callback in storage_error, if it is a failure. */
 static int idemi_storage_result(idem_table *t, int result)
 {
     if (result == 0)
@@ -3227,7 +3176,6 @@ static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
     return best;
 }
 
-/* The entry of the sender with a name, or NULL. */
 static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
 {
     idem_sender *e = idemi_sender_candidate(t, name);
@@ -3306,8 +3254,7 @@ static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
 /* True if a number that was read was gone before the restart. */
 static int idemi_sender_has_gone(const idem_sender *e, uint64_t number)
 {
-    return number >> 32 == e->floor[1] &&
-           (uint32_t)number <= e->until.gone;
+    return number >> 32 == e->floor[1] && (uint32_t)number <= e->until.gone;
 }
 
 /* Makes a floor follow from the records of the number in a slot: it needs their
@@ -3447,7 +3394,6 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-/* Makes an undelivered outcome a delivered one, which may be evicted. */
 IDEMI_INTO void idemi_keys_mark_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->flags & IDEMI_UNDELIVERED))
@@ -3473,7 +3419,6 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_add_free(t, slot);
 }
 
-/* As idemi_keys_remove, after an update of its sender's entry. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 {
     idemi_sender_update_of(t, slot, event);
@@ -3704,10 +3649,8 @@ typedef struct idemi_record {
         idem_sender *sender;
     } of;                       /* its other fields */
     uint16_t flags;
-    uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
-                                   outcome is missing, or another is there */
-    uint8_t  fits;              /* read: 0: changes nothing, as it is beyond the
-                                   configured limits, or has no entry */
+    uint8_t  orphan;            /* read: not 0: changes nothing (>>recovery) */
+    uint8_t  fits;              /* read: 0: changes nothing (>>recovery, D8) */
     idemi_id id;                /* of a key */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
@@ -3773,7 +3716,6 @@ static uint32_t idemi_cursor_byte(idemi_cursor *p, uint32_t byte)
     return *p->at++;
 }
 
-/* Seven bits a byte, the lowest first, and bit 7 in all but the last */
 static uint32_t idemi_cursor_varint(idemi_cursor *p, uint32_t number)
 {
     uint32_t result = 0, byte;
@@ -3938,8 +3880,7 @@ static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
     idemi_basics_code_words(p, words, IDEMI_HEADER_SAME / 4, 1);
 }
 
-/* The layout (>>format).  Bytes written with another geometry or secret do not
-   validate. */
+/* The layout: bytes written with another geometry or secret do not validate. */
 IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
@@ -4359,7 +4300,6 @@ static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
     return j->at + bytes <= IDEMI_SECTOR_SIZE(j);
 }
 
-/* True while unknown keys may be lost ones (S4). */
 static int idemi_journal_is_uncertain(const idem_table *t)
 {
     return !idemi_clock_reached(t->clock, t->journal->uncertain);
@@ -4802,11 +4742,9 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
                              : result;
 }
 
-/* In the last sectors before tokens end no claim is granted: the outcomes of
-   earlier ones must fit (S7). */
+/* From this sequence on no claim is granted: in the last sectors before tokens
+   end the outcomes of earlier ones must fit (S7). */
 #define IDEMI_LAST_SECTORS 256u
-
-/* The first of them */
 static uint32_t idemi_journal_sequence_end(const idem_journal *j)
 {
     idem_token end = IDEMI_TOKEN_MAX / IDEMI_SECTOR_SIZE(j);
@@ -4837,8 +4775,7 @@ static int idemi_journal_admit(idem_table *t)
    in this batch is synced first: this one was computed from it, and a torn
    batch could keep the later one alone. */
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
-                                        unsigned flags,
-                                        const idem_outcome *out)
+                                        unsigned flags, const idem_outcome *out)
 {
     if (IDEMI_CONFIG(t)->volatile_claims)
         flags |= IDEMI_HAS_KEY;
@@ -5145,8 +5082,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         int relocated = (r->flags & IDEMI_RELOCATED) != 0;
         idemi_item of = IDEMI_NONE;
         if (!len || relocated != (at < relocated_end)) {        // 1
-            if (t->buffer[at - j->window] !=
-                IDEMI_CONFIG(t)->storage->erased)
+            if (t->buffer[at - j->window] != IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
             at = idemi_reading_skip(t, at, end);
             continue;
@@ -5366,11 +5302,7 @@ static int idemi_opening_format(idem_table *t)
 }
 
 /* Wide enough for the size of the largest table, even where size_t is not. */
-#if IDEM_WIDE
-typedef uint64_t idemi_size;
-#else
-typedef uint32_t idemi_size;
-#endif
+typedef idem_token idemi_size;
 
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
@@ -6010,7 +5942,6 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     return IDEM_OK;
 }
 
-/* Marks a claim's outcome as delivered. */
 static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
@@ -6589,13 +6520,12 @@ static const char *idemi_explain_quota(const idem_config *config)
    >>public    validate, lock, do, unlock
    ------------------------------------------------------------------------ */
 
-static void idemi_public_misuse(void)
+/* The answer to every caller's mistake. */
+static int idemi_public_refuse(void)
 {
     IDEM_MISUSE();
+    return IDEM_E_ARG;
 }
-
-/* The answer to every caller's mistake. */
-#define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
 
 IDEMI_INTO int idemi_public_is_open(const idem_table *t)
 {
@@ -6609,7 +6539,7 @@ IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
     const idem_config *config;
 
     if (!valid || !idemi_public_is_open(t))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     config = IDEMI_CONFIG(t);
     if (config->lock && (config->lock)(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
@@ -6661,7 +6591,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
         !idemi_public_valid_bytes(rq->key, rq->key_len) ||
         !idemi_public_valid_bytes(rq->scope, rq->scope_len) ||
         (rq->sequence && rq->key_len))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     // These are mistakes of the sender, not of the caller.
     if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
         return IDEM_E_ARG;
@@ -6698,7 +6628,7 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
     if (!idemi_public_valid_bytes(rq->payload, rq->payload_len) ||
         !idemi_rules_valid_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     if (rq->response_size > IDEMI_CONFIG(t)->response_max)
         return IDEM_E_TOO_LARGE;
     fingerprint = rq->fingerprint;
@@ -6718,10 +6648,10 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     int result;
 
     if (!table || build != IDEM_BUILD)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     IDEM_MEMSET((void *)table, 0, sizeof *table);
     if (!config || !idemi_rules_valid_config(config))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     table->config = config;
     result = idemi_opening_memory(table, (unsigned char *)memory, size);
     if (result < 0)
@@ -6758,7 +6688,7 @@ IDEM_API int idem_format_(idem_table *table, const idem_config *config,
 
     if (result == IDEM_OK)
         result = IDEMI_JOURNAL(table) ? idemi_opening_format(table)
-                                      : IDEMI_REFUSED();
+                                      : idemi_public_refuse();
     return idemi_public_load(table, result, now_ms);
 }
 
@@ -6800,9 +6730,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
 }
 
 IDEMI_FLAT
-IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
-                        idem_reply *reply, const idem_request *request,
-                        uint32_t now_ms)
+IDEM_API int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
+                        const idem_request *request, uint32_t now_ms)
 {
     idemi_query q;
     int result;
@@ -6810,7 +6739,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     if (claim)
         IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     IDEM_MEMSET(reply, 0, sizeof *reply);
     result = idemi_public_request(table, &q, request);
     if (result == IDEM_OK)
@@ -6836,7 +6765,7 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
 
     if (!answers || !replies || !requests || count > IDEM_MANY ||
         !idemi_public_is_open(table))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     IDEM_MEMSET(replies, 0, count * sizeof *replies);
     for (i = 0; i < count; i++) {
         q[i].claim = &replies[i].claim;
@@ -6860,7 +6789,6 @@ IDEM_API int idem_begin_many(idem_table *table, int *answers,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* True if the parts of an outcome that are there can be read. */
 static int idemi_public_valid_outcome(const idem_outcome *outcome)
 {
     return outcome &&
@@ -6989,7 +6917,7 @@ IDEM_API int idem_find(idem_table *table, idem_info *info,
     int result;
 
     if (!info)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
@@ -6997,7 +6925,6 @@ IDEM_API int idem_find(idem_table *table, idem_info *info,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* True if a request names no key, and so its sender. */
 static int idemi_public_names_sender(const idem_table *table,
                                      const idem_request *request)
 {
@@ -7044,8 +6971,7 @@ IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms)
     return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
 
-IDEM_API int idem_pending(idem_table *table, idem_info *info,
-                          uint32_t now_ms)
+IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms)
 {
     unsigned slot;
     int result = idemi_public_enter_at(table, info != NULL, now_ms);
@@ -7172,7 +7098,7 @@ IDEM_API const char *idem_explain(const idem_config *config)
 IDEM_API int idem_check(const idem_table *table)
 {
     if (!idemi_public_is_open(table))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     return idemi_check_all(table);
 }
 
@@ -7226,7 +7152,7 @@ static int idemi_run_handled(idem_table *table, idem_reply *reply,
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
-        idemi_public_misuse();          // may not return: it is recorded
+        IDEM_MISUSE();                  // may not return: it is recorded
     }
     if (result != IDEM_OK)
         return result;
@@ -7235,8 +7161,7 @@ static int idemi_run_handled(idem_table *table, idem_reply *reply,
 }
 
 /* Keeps a claim whose end nobody knows: sets the rest of its lease. */
-static int idemi_run_kept(idem_table *table, idem_reply *reply,
-                          uint32_t now_ms)
+static int idemi_run_kept(idem_table *table, idem_reply *reply, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, 1, now_ms);
     const idem_slot *s;
@@ -7249,12 +7174,10 @@ static int idemi_run_kept(idem_table *table, idem_reply *reply,
     return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
 }
 
-/* The part of idem_run after a granted claim. */
 IDEMI_APART
 static int idemi_run_handler(idem_table *table, idem_reply *reply,
-                             const idem_request *request,
-                             idem_handler *handler, void *ctx,
-                             idem_now *now, int answer)
+                             const idem_request *request, idem_handler *handler,
+                             void *ctx, idem_now *now, int answer)
 {
     idem_job job;
     int result;
@@ -7289,10 +7212,10 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
     int answer;
 
     if (!reply)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     IDEM_MEMSET(reply, 0, sizeof *reply);
     if (!handler || !now)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     answer = idem_begin(table, &reply->claim, reply, request, (now)());
     return idemi_command_grants(answer)
                ? idemi_run_handler(table, reply, request, handler, ctx,
@@ -7303,8 +7226,7 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
 /* ---------------------------------------------------------------------------
    >>arriving  keys as they arrive, from texts
 
-   A text is checked to its end before a byte is written: a call that fails does
-   not change the key.
+   A text is checked to its end before a byte is written.
    ------------------------------------------------------------------------ */
 
 /* The value of a digit of Crockford's base 32, whose first sixteen are the
@@ -7373,7 +7295,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len)
     int i, byte, any = 0;
 
     if (!key || !idemi_public_valid_bytes(text, text_len))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     if (text_len != 36)
         return IDEM_E_ARG;
     for (i = 0; i < 16; i++) {
@@ -7399,7 +7321,7 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
     size_t i;
 
     if (!key || !idemi_public_valid_bytes(text, text_len))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     if (text_len != 26)
         return IDEM_E_ARG;
     for (i = 0; i < text_len; i++) {
@@ -7425,7 +7347,7 @@ IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
     int result;
 
     if (!key || !key_len || !idemi_public_valid_bytes(value, value_len))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     for (; value_len && value[0] == ' '; value_len--)
         value++;
     while (value_len && value[value_len - 1] == ' ')
@@ -7445,7 +7367,7 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
     int result;
 
     if (!key || !key_len || !idemi_public_valid_bytes(text, text_len))
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     for (i = 0; i < takes; i++)
         if (idemi_arriving_byte(text + 2 * i) < 0)
             takes = 0;
@@ -7497,7 +7419,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     int verdict = idemi_sending_verdict(answer);
 
     if (!delay_ms || !patience || !sent)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     *delay_ms = UINT32_MAX;
     if (verdict != IDEM_RESEND)
         return verdict;
@@ -7885,11 +7807,11 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
     int result, tries = 0;
 
     if (!file || !path)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     idemi_file_reset(file, sector_size, sector_count);
     end = (off_t)idemi_file_size(file);
     if (!idemi_rules_valid_storage(&file->storage) || end < 0)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     file->error = idemi_file_keep_path(file, path);
     if (file->error)
         return IDEM_E_STORAGE;
@@ -7905,7 +7827,7 @@ IDEM_API int idem_file_close(idem_file *file)
     int fd;
 
     if (!file || file->storage.ctx != file)
-        return IDEMI_REFUSED();
+        return idemi_public_refuse();
     fd = file->fd;
     file->fd = -1;
     if (fd < 0)
