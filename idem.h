@@ -106,8 +106,8 @@
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c): idem_begin answers one of the three above and
    grants a claim, which you keep; or another answer, for the sender.  When the
-   effect has ended, idem_complete stores the outcome; below zero, do not report
-   it as done.  idem_release gives a claim back, idem_renew lengthens a lease.
+   effect has ended, idem_complete stores the outcome; before, report nothing as
+   done.  idem_release gives a claim back, idem_renew lengthens a lease.
 
    >>answers   zero and up: the question is answered; below zero: it failed
 
@@ -232,8 +232,8 @@
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is recorded
-   once this record is an eighth of the default retention old, by idem_maintain,
-   or a minute, by a begin that is IDEM_E_FULL; after 40 days the clock stops.
+   when that record is older than retention / 8 (by idem_maintain) or a minute
+   (by a begin that is IDEM_E_FULL).  After 40 days without, the clock stops.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format, unless damage hits the
@@ -416,9 +416,9 @@
          volatile_claims: of this boot) may have had an effect.  It is
          IDEM_RECOVER until somebody completes, releases or forgets it, or one
          retention after the attempt ended.  After a loss it is IDEM_UNCERTAIN
-         for one default retention.  A number is never IDEM_EXECUTE again,
-         unless it was released or forgotten, its sender lost its entry, or
-         after a loss, when the table is certain again.
+         for one default retention.  A number is IDEM_EXECUTE again only if it
+         was released or forgotten, its sender lost its entry, or its record was
+         lost and that time is over.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
@@ -427,13 +427,13 @@
          where the medium fails.
      S8  No byte is programmed twice between erases, nor where a cut may have
          left it half done.  Only the given memory and storage are touched.
-     S9  Keys that an enemy chose cost no more than random ones.  With a quota
-         nobody pushes out another scope's keys: under IDEM_REJECT, and with
-         eviction if quota x senders <= capacity.
-     S10 An answer holds in later boots until a call changes it (but a refused
-         number may be found again: >>senders), or time that was not recorded
-         is lost.  Calls that only look write nothing: a restart may lose the
-         newest record that they show.
+     S9  Keys that an enemy chose cost no more than random ones (not so with
+         IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys:
+         under IDEM_REJECT, and with eviction if quota x senders <= capacity.
+     S10 An answer holds in later boots until a call changes it.  But time that
+         was not recorded is lost, and a refused number may be found again
+         (>>senders).  Calls that only look write nothing: a restart may lose
+         the newest record that they show.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
@@ -1071,7 +1071,9 @@ typedef union idem_fingerprint_state {
    at full length (>>format).  52 are flags, options 1 + 1, slot 4, time 5, code
    5, response_len 3, scope_len, attempts 2 + 2, retention, token, age 3 x 5,
    key_len 2, fingerprint 8, check 4.  A record with state has no age, which is
-   longer than state_len.  48: a relocated record's time is 0, in one byte. */
+   longer than state_len.  48: a relocated record's time is 0, in one byte.
+   (The newest record, rewritten, has age and state: 3 bytes more, for which the
+   smallest sectors may lack room: then a call rotates twice.) */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
@@ -1156,8 +1158,9 @@ typedef union idem_fingerprint_state {
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
                           sector that is emptied.  A failing sector, a loss,
-                          limits that have grown, or with volatile_claims an
-                          interrupted rotation: more rotations
+                          limits that have grown, state in the smallest sectors,
+                          or with volatile_claims an interrupted rotation: more
+                          rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -1273,8 +1276,8 @@ int idem_complete(idem_table *table, const idem_claim *claim,
 
 /* Gives the claim back after a failure that may pass, if the effect has not
    happened.  The key is unknown again, its attempts are forgotten, and the next
-   begin is answered IDEM_EXECUTE; of a number, unless the floor has passed it
-   meanwhile: IDEM_TOO_OLD.
+   begin is answered IDEM_EXECUTE; a number that the floor has passed meanwhile
+   is IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
      IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call; after a
                                     restart the key may be found released */
@@ -2737,11 +2740,11 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
-         old one.  A full record makes no known key older: if it would, records
-         between were lost, and their time with them; then the sector of the
-         key's record before stays needed.  A number leaves when it expires, is
-         evicted, or another key takes its slot.  The contents of a sender's
-         entry follow from these rules:
+         old one.  A full record makes no known key older.  If its age is above
+         the known one, records between were lost, with their time: the lower
+         age holds, and the sector of the key's earlier record stays needed.  A
+         number leaves when it expires, is evicted, or another key takes its
+         slot.  The contents of a sender's entry follow from these rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
             older epoch has expired then.              (idemi_sender_raise)
          b. A number that leaves raises the floor to itself.   (the same)
@@ -2763,8 +2766,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
          rewritten there, in full, as the last relocated one, before the first
-         answer.  (Not one that has only the time, which the header has, or that
-         forgot a sender which has no entry.)
+         answer.  (Not one of the time alone, which the header has; nor one that
+         forgot a sender that has no entry.)
      R4  The two sectors after the head are dead, three before a rotation: so a
          boot may take the old head or the new one as its head, and all that it
          needs is there.  Failing sectors may leave fewer dead ones; a head is
@@ -3127,8 +3130,9 @@ static unsigned idemi_sender_steps(const idem_table *t)
    the table's, so that nothing at all is lost. */
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
-/* How little is lost if a new sender takes an entry over; 0: it must stay.  So
-   must the one in the newest record, which is to be rewritten with its name. */
+/* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
+   stay.  So must that of the newest record, which is to be rewritten with its
+   name. */
 IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *e)
 {
     if (e->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
@@ -3335,8 +3339,8 @@ static void idemi_sender_update(idem_table *t, idem_sender *e, unsigned slot,
 
 /* Finds the entry of a slot's sender and updates it; marks the key if there is
    none.  While a journal is read only numbers are counted: keys, which have no
-   floor, get their entries last (idemi_opening_finish).  Later this gives out
-   no entry: it could be the one that the command under way has found. */
+   floor, get their entries last (idemi_opening_finish).  Later this gives no
+   sender a new entry: the command under way may have found it for its own. */
 static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -4130,10 +4134,10 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
 /* Searches a sector for a record that is not relocated: of a slot or, with
-   `any`, of anything, even the commit record.  Reads relocated ones first, from
-   an offset on: if one is missing, the granule at relocated_end, where the
-   commit record stands, does not count.  Needs the defaults of the sector's
-   header.  Returns whether there is one. */
+   `any`, of anything, even the commit record.  Reads the relocated ones from
+   `at` on first.  If one is missing, the search begins one granule after
+   relocated_end, where the commit record stands.  Needs the defaults of the
+   sector's header.  Returns whether there is one. */
 IDEMI_APART
 static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, uint32_t relocated_end,
@@ -4438,11 +4442,11 @@ static void idemi_journal_close_head(idem_journal *j)
    is returned.  A group counts as its oldest sector.
 
    That is at most k, the room of a head, if there are S = IDEM_SECTORS sectors.
-   For a q older than the last head: the plan before this one left at most as
-   many items as fit into the heads to come, this one included.  For the last
-   head itself: it may need all items, h k at most.  S - 3 heads come before it
-   is erased, this one included; S / 15 less, as its group may begin that many
-   sectors earlier; and h <= S - 3 - S / 15. */
+   For a q older than the last head: the plan before this one left no more items
+   than fit into the heads that come before q is erased, and this is one of
+   them.  For the last head itself: it may need all items, h k at most.  S - 3
+   heads come before it is erased, this one included; S / 15 less, as its group
+   may begin that many sectors earlier; and h <= S - 3 - S / 15. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -4477,9 +4481,9 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
      flags IDEMI_RELOCATED   in a rotation: all that have room in this head
      flags 0                 in idle work: one that the next head would have to
                              take; IDEM_MORE
-   By R5 all have room, but not after skipped sectors, or after limits of the
-   configuration have grown: then another head is begun.  All items leave a
-   sector with a loss: the next opening must not find that again. */
+   By R5 all have room.  After skipped sectors, or with larger limits than
+   before, some may not: then another head is begun.  All items leave a sector
+   with a loss: the next opening must not find that again. */
 static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
@@ -4607,10 +4611,10 @@ static void idemi_journal_erase_begun(idem_table *t, idem_token from)
 }
 
 /* Sets next_tail for a head in the next sector; returns whether that leaves
-   room to begin another one later.  Right after a head it does, by R5; after
-   skipped sectors if all live items fit into the heads that can be begun from
-   there on.  As none must stay dead for R4 then, these are IDEMI_KEPT_DEAD more
-   than the plan counts for that head. */
+   room to begin another one later.  Right after a head it does (R5).  After
+   skipped sectors it does if all live items fit into the heads that can still
+   be begun.  R4 need not hold for these, so there are IDEMI_KEPT_DEAD more of
+   them than the plan counts: it is asked for an earlier head. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -5008,7 +5012,7 @@ typedef struct idemi_scan {
 } idemi_scan;
 
 /* True if records at the end of a sector are lost.
-     gap     before a record, and not counted yet
+     gap     bytes were skipped, and not counted as a loss yet
      at      where reading stopped
      dirty   the last skipped granule that does not begin with an erased byte */
 static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
@@ -5864,7 +5868,8 @@ static int idemi_command_grants(int answer)
 }
 
 /* Answers a request, grants the claim if it is to be executed, and counts the
-   answer.  A failure grants nothing; expired keys and a token may be gone. */
+   answer.  A failure grants nothing, but may have dropped expired keys and used
+   up a token. */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
