@@ -1311,8 +1311,9 @@ typedef uint32_t idem_now(void);
      IDEM_DONE       IDEM_HANDLED: executed now, and recorded; *reply and the
                      request's buffer have the outcome, as for IDEM_REPLAY
      IDEM_REPLAY     executed before; the outcome likewise
-     IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is new.  *reply has
-                     the claim that was released, and nothing else
+     IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is as after
+                     idem_release.  *reply has the claim that was released, and
+                     nothing else
      IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
                      is kept: reply->retry_after_ms is the rest of its lease,
                      and the next time is IDEM_RECOVER

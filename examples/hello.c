@@ -47,5 +47,4 @@ int main(void)
     command("42", "pour 5 ml"); /* sent again: the answer was lost */
     command("43", "pour 5 ml"); /* 5 ml more: a new command has a new key */
     command("42", "pour 9 ml"); /* a bug in the sender */
-    return 0;
 }
