@@ -106,8 +106,8 @@
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c): idem_begin answers one of the three above and
    grants a claim, which you keep; or another answer, for the sender.  When the
-   effect has ended, idem_complete stores the outcome; before, report nothing as
-   done.  idem_release gives a claim back, idem_renew lengthens a lease.
+   effect has ended, idem_complete stores the outcome: only if it did, report it
+   as done.  idem_release gives a claim back, idem_renew lengthens a lease.
 
    >>answers   zero and up: the question is answered; below zero: it failed
 
@@ -1436,10 +1436,10 @@ IDEM_API const char *idem_text(int result);
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
    idem_open takes.  NULL: idem_open finds no fault either, but perhaps with the
    memory or a lock.  If all headers are damaged, this sees none or another's;
-   idem_open may take it, with a loss.
-   Reads all of the storage at worst, without the lock: not while a table with
-   that storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its
-   texts are linked only where it is called. */
+   idem_open may take it, with a loss.  Reads all of the storage at worst,
+   without the lock: not while a table with that storage is in a call.  Changes
+   nothing, takes 400 bytes of stack.  Its texts are linked only where it is
+   called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that >>check lists: 0, the number of one that is
@@ -1594,11 +1594,12 @@ typedef struct idem_file {
    lives on should close the file, as its copy would keep the lock.
 
    Each sync checks that the path still names this file, and that it has its
-   size: otherwise nobody would find the written bytes.  After ESTALE nothing
-   more is written; answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still
-   come from this file: close it, and open file and table again.  The path must
-   stay reachable: open the file after chroot, and after giving up rights.  A
-   relative path starts where the process is. */
+   size, before the written bytes count as durable: nobody would find them.  If
+   not, it fails with ESTALE, the call with IDEM_E_STORAGE, and nothing more is
+   written.  Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come
+   from this file: close it, and open file and table again.  The path must stay
+   reachable: open the file after chroot, and after giving up rights.
+   A relative path starts where the process is. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
@@ -5276,7 +5277,7 @@ static int idemi_opening_journal(idem_table *t)
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
     until = t->clock + j->defaults.retention;
-    // An earlier loss may have been told with a longer default.
+    // An earlier loss may have been recorded with a longer default.
     if (t->stats.lost && idemi_clock_rank(t->clock, j->uncertain) <
                              idemi_clock_rank(t->clock, until))
         j->uncertain = until;

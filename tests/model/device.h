@@ -64,7 +64,7 @@ typedef struct device {
     idem_table  *table, tables[2];
     uint32_t     senders;           // that the table was opened with
     idem_reply   reply;             // .. begin's
-    idem_info   shown;             // by the latest look at a key
+    idem_info    shown;             // by the latest look at a key
     const char  *line, *at;         // of calls that runs, and its next word
     int          marked;            // there was a bar in it
     uint32_t     now;               // the tick

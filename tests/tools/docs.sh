@@ -43,7 +43,8 @@ for block in "$out"/*.c; do
         "${block%.c}" > "${block%.c}.out"
         [ ! -f "${block%.c}.txt" ] || diff "${block%.c}.txt" "${block%.c}.out"
     else
-        $CC $flags -Wno-unused-function -Wno-unused-variable -c "$block" -o "${block%.c}.o"
+        $CC $flags -Wno-unused-function -Wno-unused-variable \
+            -c "$block" -o "${block%.c}.o"
     fi
     passed=$((passed + 1))
 done
@@ -65,7 +66,8 @@ cpp20() {
         *) ;;
         esac
         "$1" -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror \
-            -Wno-unused-function -Wno-unused-variable -D_XOPEN_SOURCE=700 -DBOARD_INTERRUPT=2 \
+            -Wno-unused-function -Wno-unused-variable \
+            -D_XOPEN_SOURCE=700 -DBOARD_INTERRUPT=2 \
             -DDEVICE_SECRET=0 -I. -Iexamples/serial -Itests/targets $stand_ins \
             -x c++ -fsyntax-only "$source"
         passed=$((passed + 1))
