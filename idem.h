@@ -3099,7 +3099,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
        is needed for an entry without one.  That sector and newer ones have all
        records from which the floor follows.            (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
-       used.                                       (idemi_sender_candidate)
+       used.                                  (idemi_sender_find_or_idlest)
    N3  An entry counts the keys of its sender, but for those that came from a
        journal when all entries were in use.              (IDEMI_UNCOUNTED)
    ------------------------------------------------------------------------ */
@@ -3155,10 +3155,11 @@ static void idemi_sender_raise_time(const idem_table *t,
         *evicted_until = by;
 }
 
-/* The entry of the sender with a name; or the one that it may take over, or
-   NULL.  Needs and keeps N2. */
+/* The entry of the sender with a name; or the one that loses least if this
+   sender takes it over, or NULL.  Needs and keeps N2. */
 IDEMI_SLOW
-static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
+static idem_sender *idemi_sender_find_or_idlest(const idem_table *t,
+                                                uint64_t name)
 {
     unsigned senders = IDEMI_SENDERS(t), left = senders;
     idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
@@ -3182,17 +3183,18 @@ static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
     return best;
 }
 
-static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
+/* The entry of the sender with a name, or NULL. */
+static idem_sender *idemi_sender_find(const idem_table *t, uint64_t name)
 {
-    idem_sender *e = idemi_sender_candidate(t, name);
+    idem_sender *e = idemi_sender_find_or_idlest(t, name);
 
     return e && idemi_basics_join(e->name) == name ? e : NULL;
 }
 
-/* True if a sender without an entry may take one over, and no floor is lost. */
-static int idemi_sender_may_enter(const idem_table *t, uint64_t name)
+/* True if a sender without an entry can get one, and no floor is lost. */
+static int idemi_sender_has_room(const idem_table *t, uint64_t name)
 {
-    const idem_sender *e = idemi_sender_candidate(t, name);
+    const idem_sender *e = idemi_sender_find_or_idlest(t, name);
 
     return e && !idemi_basics_join(e->floor);
 }
@@ -3216,7 +3218,7 @@ static void idemi_sender_drop_floor(const idem_table *t, idem_sender *e)
 /* Gives the sender with a name an entry that it may take over; counts that if a
    floor is lost.  The table's eviction time, which each new sender gets, rises
    to that of the entry: the old sender is a new one if it comes back. */
-static void idemi_sender_assign(idem_table *t, idem_sender *e, uint64_t name)
+static void idemi_sender_replace(idem_table *t, idem_sender *e, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(e->floor) != 0;
     idemi_sender_raise_time(t, &t->evicted_until, e->until.evicted);
@@ -3229,14 +3231,14 @@ static void idemi_sender_assign(idem_table *t, idem_sender *e, uint64_t name)
 /* Finds the entry of the sender with a name; if it has none, gives it one that
    nobody needs.  If there is none of these either, counts that (as a loss if it
    is D8), and returns NULL. */
-static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
+static idem_sender *idemi_sender_find_or_add(idem_table *t, uint64_t name)
 {
-    idem_sender *e = idemi_sender_candidate(t, name);
+    idem_sender *e = idemi_sender_find_or_idlest(t, name);
 
     if (e && idemi_basics_join(e->name) == name)
         return e;
     if (e && !idemi_basics_join(e->floor)) {
-        idemi_sender_assign(t, e, name);
+        idemi_sender_replace(t, e, name);
         return e;
     }
     if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
@@ -3253,7 +3255,7 @@ IDEMI_INTO uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
 
 static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
 {
-    return IDEMI_SENDERS(t) ? idemi_sender_known(t, idemi_sender_name_of(t, s))
+    return IDEMI_SENDERS(t) ? idemi_sender_find(t, idemi_sender_name_of(t, s))
                             : NULL;
 }
 
@@ -3354,8 +3356,8 @@ static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
         uint64_t name = idemi_sender_name_of(t, s);
         e = IDEMI_JOURNAL(t) &&
                     (event == IDEMI_KEY_ADDED || IDEMI_IS_OPENING(t))
-                ? idemi_sender_take(t, name)
-                : idemi_sender_known(t, name);
+                ? idemi_sender_find_or_add(t, name)
+                : idemi_sender_find(t, name);
     }
     if (event == IDEMI_KEY_EVICTED)
         idemi_sender_raise_time(
@@ -4913,7 +4915,7 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     uint64_t name = idemi_basics_join(r->of.sender->name);
     uint64_t floor = idemi_basics_join(r->of.sender->floor);
     idem_sender *e =
-        floor || IDEMI_SENDERS(t) ? idemi_sender_take(t, name) : NULL;
+        floor || IDEMI_SENDERS(t) ? idemi_sender_find_or_add(t, name) : NULL;
     idemi_item own = e ? idemi_sender_item(t, e) : IDEMI_NONE;
 
     if (!floor) {
@@ -5554,7 +5556,7 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
         idemi_keys_expire(t, oldest);
     if (t->free == none || idemi_command_over_quota(t, q->sender) ||
         (IDEMI_SENDERS(t) && !q->sender &&
-         !idemi_sender_may_enter(t, q->name)))
+         !idemi_sender_has_room(t, q->name)))
         idemi_keys_sweep(t);
 }
 
@@ -5633,7 +5635,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
-    idem_sender *e = idemi_sender_known(t, name);
+    idem_sender *e = idemi_sender_find(t, name);
     int result;
 
     if (!e)
@@ -5685,7 +5687,7 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     if (!IDEMI_SENDERS(t))
         return;
     if (q->takes)
-        idemi_sender_assign(t, q->sender = q->takes, q->name);
+        idemi_sender_replace(t, q->sender = q->takes, q->name);
     idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
@@ -5798,7 +5800,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
         q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
-        q->sender = idemi_sender_known(t, q->name);
+        q->sender = idemi_sender_find(t, q->name);
     }
     if (idemi_command_too_old(t, q->sender, q->rq))
         return IDEM_TOO_OLD;
@@ -5808,7 +5810,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
         return IDEM_E_FULL;
     q->takes = NULL;
     if (IDEMI_SENDERS(t) && !q->sender) {
-        q->takes = idemi_sender_candidate(t, q->name);
+        q->takes = idemi_sender_find_or_idlest(t, q->name);
         if (!q->takes) {
             t->stats.senders_evicted++;
             return IDEM_E_FULL;
@@ -6215,7 +6217,7 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
         uint64_t name = idemi_basics_join(e->name);
         int has_floor = idemi_basics_join(e->floor) != 0;
         counted += e->keys;
-        if (name && idemi_sender_known(t, name) != e)
+        if (name && idemi_sender_find(t, name) != e)
             return IDEMI_BROKEN_N2;
         // After a failed sync nothing is relocated any more.
         if (IDEMI_JOURNAL(t) && !t->journal->broken &&

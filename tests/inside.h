@@ -164,7 +164,7 @@ static idem_sender inside_sender(const idem_table *t, const char *scope)
 
     copy = *t;                  // looking changes nothing in it
     if (t->config->senders)
-        a = idemi_sender_known(
+        a = idemi_sender_find(
             &copy, idemi_sender_name(&copy, (const unsigned char *)scope,
                                      strlen(scope)));
     return a ? *a : none;
