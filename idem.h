@@ -1133,10 +1133,10 @@ typedef union idem_fingerprint_state {
                           sender finds no entry; or to find one to evict.
                           A number that is too old: n slots if it is written
      .. with senders      three look-ups of a sender's entry for the key, one
-                          for each that is dropped: of 1 or 2 entries on average
-                          while half of them were never used, of 3 while a
-                          fifth, later of the square root of senders; of a new
-                          sender then all.  At its quota, with eviction: n
+                          for each key that is dropped.  A look-up reads 1 or 2
+                          entries on average while half were never used, 3 while
+                          a fifth were not, later the square root of senders; of
+                          a new sender then all.  At its quota, with eviction: n
                           outcomes at worst, but those of others are passed only
                           once until another sender is at its quota
      complete, release,   one look-up of a sender's entry for the claim of a
@@ -2818,11 +2818,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    A journal is read in this order:
      P1. The head is the newest sector that counts and is not skipped by D10, of
          those less than sector_count before the newest valid header.
-     P2. The sectors from its tail to the head are read, oldest first, each up
-         to the previous_end of the last header that names it as previous; the
-         head, or one that none names, up to its end.  A sector that no header
-         names, while the next header names an older one, was abandoned: it is
-         skipped.
+     P2. The sectors from its tail to the head are read, oldest first: each up
+         to the previous_end of the newest header that names it as previous, or
+         to its end if none does.  A sector that no header names, while the next
+         header names an older one, was abandoned: it is skipped.
      P3. The time is that of the first header; then each header's, and each
          record's added to it.  A time in the past, or more than 3,489,660,928
          (0xD0000000) ms ahead, is ignored: the time stays.  Whenever 2^28 ms
@@ -2843,8 +2842,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
      D1. skipped bytes stand before relocated_end;
-     D2. a gap stands before a record with flag 0x40, or before the rewritten
-         one of P6 if that has it: all before it in the sector was durable;
+     D2. a gap stands before a record with flag 0x40: all before that record
+         was durable; or before the rewritten one of P6, with this flag;
      D3. skipped bytes stand right before a previous_end; or a gap stands
          anywhere before it, and the header that has this previous_end is not
          the first of its boot;
@@ -4447,7 +4446,7 @@ static void idemi_journal_close_head(idem_journal *j)
 
    That is at most k, the room of a head, if there are S = IDEM_SECTORS sectors.
    For a q older than the last head: the plan before this one left no more items
-   than fit into the heads that come before q is erased, and this is one of
+   than fit into the heads that come before q is erased, and `head` is one of
    them.  For the last head itself: it may need all items, h k at most.  S - 3
    heads come before it is erased, this one included; S / 15 less, as its group
    may begin that many sectors earlier; and h <= S - 3 - S / 15. */
