@@ -4679,9 +4679,10 @@ static int idemi_journal_rotate(idem_table *t)
     if (result < 0)
         return result;
     // 4: it has this header now, and no newer one.  If not, it was not ready:
-    // acknowledge nothing, as an older journal could hide this one.
+    // acknowledge nothing, as an older journal could hide this one, and erase
+    // no more of that.
     if (!j->head && idemi_reading_newest_again(t)) {
-        idemi_journal_close_head(j);
+        j->broken = 1;
         return IDEM_E_STORAGE;
     }
     j->rotated = 1;                                         // 5
@@ -4712,8 +4713,7 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
         // D6 does not find a later head, if its header is damaged.
-        uint32_t found_to =
-            t->stats.skipped ? j->head + IDEMI_TRIES : UINT32_MAX;
+        uint32_t found_to = j->head + IDEMI_TRIES;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = t->journal->head > found_to;
     }
@@ -5260,10 +5260,11 @@ static void idemi_opening_find_headless(idem_table *t)
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t until;
+    uint32_t until, begun_over;
 
     j->last_item = IDEMI_NONE;
     j->sequence = idemi_reading_headers(t);
+    begun_over = t->stats.lost;                             // D7
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
@@ -5277,6 +5278,9 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
+    // The next two sectors alone may show D7: as D6 does, they count as begun.
+    if (begun_over && (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
+        j->sequence += 2;
     until = t->clock + j->defaults.retention;
     // An earlier loss may have been recorded with a longer default.
     if (t->stats.lost && idemi_clock_rank(t->clock, j->uncertain) <

@@ -590,6 +590,27 @@ TEST(s4_what_shows_a_loss_is_there_until_it_is_recorded)
     }
 }
 
+/* After a rotation that a cut has left without a commit record, two sectors
+   fail: the next head is not where a damaged header is looked for. */
+TEST(s4_a_head_after_two_failing_sectors_is_missed)
+{
+    for (uint32_t n = 0; n < 8; n++) {
+        device *d = device_on(&nor_8, "Aa P");
+        uint32_t next = newest_sector() / d->medium.sector_size + 1;
+        d->damaged = 1;
+        flash_cut(&d->medium, n, FLASH_NOTHING);
+        (void)answer('B', 20);
+        run("P");
+        d->medium.bad[next] = d->medium.bad[next + 1] = FLASH_BAD_ERASE;
+        if (answer('B', 5) != IDEM_EXECUTE)
+            run("B5:execute");
+        run("C5:ok");
+        d->medium.bad[next] = d->medium.bad[next + 1] = 0;
+        lose_header(newest_sector());
+        run("P loss B5:uncertain");
+    }
+}
+
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_sector_is_no_loss)
