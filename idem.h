@@ -4658,16 +4658,16 @@ static int idemi_journal_rotate(idem_table *t)
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_erase_begun(t, 0);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
-        // 3: room is made by erasing sectors that do not count: first those
-        // begun in this boot, whose tokens begin after t->token.  Those with
-        // lost records (D6, D10) go last: until a header has recorded the
-        // loss, the next opening must find them, too.
-        if (!idemi_journal_plan_next(t) && t->stats.lost)
-            idemi_journal_erase_begun(t, t->token);
-        if (!idemi_journal_plan_next(t))
-            idemi_journal_erase_begun(t, 0);
-        if (!idemi_journal_plan_next(t))
-            return IDEM_E_SPACE;
+        // 3: room is made by erasing sectors that do not count, the newest
+        // first, and no more than must be.  Those with lost records (D6, D10)
+        // go last: until a header has recorded the loss, the next opening must
+        // find them, too.
+        while (!idemi_journal_plan_next(t)) {
+            uint32_t newest = j->sequence;
+            idemi_journal_erase_begun(t, idemi_record_token(t, newest, 0));
+            if (j->sequence == newest)
+                return IDEM_E_SPACE;
+        }
         result = idemi_journal_try_sector(t);
         if (result < 0) {
             j->last_time = last_time;
