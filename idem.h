@@ -2854,9 +2854,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          sector counts, and the oldest header names one;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
-         there, names a slot, is not relocated, and is no orphan (before claims
-         are interrupted at the end).  The header is damaged; the defaults of
-         the configuration stand for its own, and relocated_end is 0;
+         there, is of a slot or sender, not relocated, and no orphan (before
+         claims are interrupted at the end).  The header is damaged: defaults
+         are those of the configuration, and relocated_end is 0;
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
          ready;
@@ -4136,11 +4136,11 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* Searches a sector for a record that is not relocated: of a slot or, with
-   `any`, of anything, even the commit record.  Reads the relocated ones from
-   `at` on first.  If one is missing, the search begins one granule after
+/* True if a sector has a record that is not relocated: of a slot or sender or,
+   with `any`, of anything, even the commit record.  Reads the relocated ones
+   from `at` on first.  If one is missing, the search begins one granule after
    relocated_end, where the commit record stands.  Needs the defaults of the
-   sector's header.  Returns whether there is one. */
+   sector's header. */
 IDEMI_APART
 static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, uint32_t relocated_end,
@@ -4166,7 +4166,8 @@ static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
          at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
-            (any || (r->slot && !r->orphan)))
+            (any || (r->slot && !r->orphan) ||
+             (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))))
             return 1;
     return 0;
 }

@@ -572,11 +572,11 @@ def read_sector(device, table, header, named_by):
 
 
 def has_record(device, header, at, slots=None):
-    """Whether there is one that was not relocated; with slots, one that says
-    something of one of them."""
+    """Whether there is one that was not relocated; with slots, one of a slot
+    or sender."""
     while at < device.sector_size:
         r = record_of(device, header, at, slots or {})
-        if r and (slots is None or r.slot and not r.orphan):
+        if r and (slots is None or r.sender or r.slot and not r.orphan):
             return True
         at += device.granule
     return False

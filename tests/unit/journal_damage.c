@@ -189,6 +189,8 @@ static const scenario scenarios[] = {
     { "an_outcome_whose_claim_is_there_is_a_loss",
       "nor: Ba fail1 Ca:storage Ca:ok note damage,how=6 P lost1 Ba:uncertain "
       "Bb:uncertain" },
+    { "so_is_a_sender_that_was_forgotten",
+      "nor: numbers Ba Ca P na:ok note damage,how=6 P lost1" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
       "vast: capacity=2 unjudged Bb Bc,retention=1000000 Cc L T fail1 Ba:storage "
@@ -587,6 +589,37 @@ TEST(s4_what_shows_a_loss_is_there_until_it_is_recorded)
         flash_cut(&d->medium, n, FLASH_NOTHING);
         (void)answer('B', 20);
         run("P Bb:uncertain");
+    }
+}
+
+static uint32_t erases_that_fail;
+
+static int erase_fails(void *ctx, uint32_t sector)
+{
+    if (!erases_that_fail)
+        return device_erase(ctx, sector);
+    erases_that_fail--;
+    return device_operated((device *)ctx, FLASH_E_FAULT);
+}
+
+/* The same after a failing sector, in a ring whose oldest sector is needed; the
+   first erases after the loss fail, too: no more is erased than makes room. */
+TEST(s4_nor_is_it_erased_after_an_erase_that_failed)
+{
+    for (uint32_t n = 0; n < 24 * 3 * 10; n++) {
+        device *d = device_on(&nor, "A4");
+        d->storage.erase = erase_fails;
+        run_of("rotate@", 1 + n / 30);
+        erases_that_fail = 1;
+        d->damaged = 1;
+        run("rotate1 B5:execute C5:ok");
+        lose_header(newest_sector());
+        run("P loss");
+        erases_that_fail = n / 10 % 3;
+        flash_cut(&d->medium, n % 10, FLASH_NOTHING);
+        (void)answer('B', 20);
+        erases_that_fail = 0;
+        run("P B5:uncertain");
     }
 }
 
