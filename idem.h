@@ -273,7 +273,7 @@
      idem_begin, no claim     nothing new, but the time (>>time) or a floor
                               (>>senders).  The first begin of a boot rewrites
                               the newest record: it may be half programmed
-     all others               nothing
+     idem_maintain            the time; all others: nothing
 
      durability IDEM_BATCH    saves syncs: all this is durable with idem_sync:
                               execute after one sync, answer after the next.
@@ -359,8 +359,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   After a restart a refused number may be found again: one that was claimed and
-   not completed is IDEM_RECOVER; an evicted one replays with volatile_claims.
+   After a restart a number that was refused may be known again: IDEM_RECOVER if
+   it was not completed; with volatile_claims IDEM_REPLAY if it was evicted.
 
    The floor is the lower edge of the replay window: the highest number that was
    dropped, expired or evicted.  One that was released or forgotten does not
@@ -461,8 +461,8 @@
      IDEM_API             extern; linkage of the public functions.  All
      IDEM_ASSERT(x)       nothing; does what assert(x) does
      IDEM_MISUSE()        IDEM_ASSERT(0); is called for a caller's mistake
-     IDEM_DEBUG           not set; ends each call with IDEM_ASSERT(idem_check(
-                          table) == 0); needs IDEM_ASSERT.  Slow
+     IDEM_DEBUG           not set; ends each call on an open table with
+                          IDEM_ASSERT(idem_check(table) == 0).  Slow
      IDEM_CONFIG          not set; the one configuration of a program (>>sizing)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
                           up to 32,767, with indices of 16 bits.  All
@@ -558,7 +558,7 @@ extern "C" {
     X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
     X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
     X(IDEM_E_LOCK,      -7, "locked by another, or a nested call")             \
-    X(IDEM_E_STORAGE,   -8, "a storage callback failed")                       \
+    X(IDEM_E_STORAGE,   -8, "the storage failed, or was not ready")            \
     X(IDEM_E_FORMAT,    -9, "the storage holds something else")                \
     X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")
 
@@ -605,7 +605,7 @@ typedef uint32_t idem_token;
    and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
-    /* Any bytes of the storage, 1 to 1,048,576.  A granule whose programming
+    /* Any bytes of the storage, 1 to sector_size.  A granule whose programming
        was interrupted may be anything, or fail (ECC).  After a failure asked
        again byte by byte.  A chip that is asleep, busy or absent must fail, and
        not return erased bytes: that looks blank, and a new journal replaces the
@@ -677,7 +677,7 @@ typedef struct idem_config {
     uint16_t volatile_claims;   /* not 0: claims are not written (>>durable) */
     uint8_t  secret[16];    /* key of the hashes (>>identity).  IDEM_HASH_FNV
                                hashes without it, but a journal must be opened
-                               with its own */
+                               with its own first half */
 } idem_config;
 
 /* One command, as it arrived.  Zero the struct, then fill in its fields. */
@@ -838,15 +838,17 @@ typedef struct idem_word {
 typedef struct idem_stats {
     uint32_t full;              /* begins answered IDEM_E_FULL */
     uint32_t fenced;            /* calls answered IDEM_E_FENCED */
-    uint32_t expired;           /* keys dropped at the end of retention */
+    uint32_t expired;           /* keys dropped at the end of retention, and
+                                   claims of an older epoch */
     uint32_t evicted;           /* finished keys dropped before it */
     uint32_t undelivered;       /* of those expired: not delivered */
     uint32_t backwards;         /* ticks that went backwards */
     uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
-    uint32_t skipped;           /* times that a failing sector was skipped */
-    uint32_t senders_evicted;   /* senders refused or replaced, because all
-                                   entries were in use; by idem_open, too */
+    uint32_t skipped;           /* new heads that failed: sectors skipped */
+    uint32_t senders_evicted;   /* times that a sender was refused an entry, or
+                                   lost its floor to another, as all were in
+                                   use; by idem_open, too */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
@@ -871,9 +873,11 @@ typedef struct idem_defaults {
 
      state       fields                         left by
      opened      rotated 0, at = sector_size    idemi_journal_rotate
-     appending   rotated 1, at < sector_size    _close_head, after a failure
+     appending   rotated 1, at < sector_size    idemi_journal_close, after a
+                                                failure; or the sector is full
      closed      rotated 1, at = sector_size    idemi_journal_rotate
-     broken      broken 1: a sync failed        idem_open alone
+     broken      broken 1: a sync failed, or    idem_open alone
+                 the storage was not ready
 
    For the next sector `erase` goes from 0 to _ERASING and _ERASED
    (idemi_storage_erase), and back to 0 (idemi_journal_try_sector). */
@@ -882,7 +886,7 @@ typedef struct idem_journal {
     uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
     uint8_t  prepared;          /* 1: idle work does no more for it */
     uint8_t  unsynced;          /* IDEMI_UNSYNCED flags; 0: all is durable */
-    uint8_t  broken;            /* 1: a sync failed: nothing is written */
+    uint8_t  broken;            /* 1: nothing more is written */
     uint8_t  last_flags;        /* of the newest record: those that are written
                                    with it again, HAS_STATE and 0x10; 0x04 of a
                                    claim whose sender replaced another */
@@ -1005,7 +1009,7 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4(state_max))
 
 /* With storage: also 4 bytes a key, the journal, and a buffer of one record.
-   With more memory the buffer is larger, and opening faster. */
+   More memory makes the buffer larger, up to a sector, and opening faster. */
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
@@ -1121,8 +1125,8 @@ typedef union idem_fingerprint_state {
        not allowed, a table that is not open) and IDEM_E_LOCK.  Then the table
        has not changed, the clock included (but see idem_run).  Apart from these
        only the results named can come.
-     - idem_begin and idem_run zero claim and reply first, whatever they answer;
-       idem_begin_many the replies, unless it is IDEM_E_ARG.
+     - idem_begin and idem_run zero claim and reply first, whatever they answer,
+       if neither is NULL; idem_begin_many the replies, unless it is IDEM_E_ARG.
        Other outputs that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
@@ -1187,9 +1191,11 @@ typedef union idem_fingerprint_state {
                      small themselves
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-     IDEM_E_STORAGE  no journal was found, the storage is not blank, and a read
-                     failed.  (Sectors 1 to 3 of blank storage may be torn, and
-                     fail to be read.)
+     IDEM_E_STORAGE  the storage was not ready: read again it is different
+                     (>>recovery, B); storage_error may be 0.  Or no journal was
+                     found, the storage is not blank, and a read failed.
+                     (Sectors 1 to 3 of blank storage may be torn, and fail to
+                     be read.)  Open again
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed; one of a file with other
    options is not touched. */
@@ -1326,9 +1332,9 @@ typedef uint32_t idem_now(void);
                      outcome in ctx).  Another idem_run is IDEM_BUSY until the
                      lease ends, then IDEM_RECOVER
    An outcome that is too long, or NULL with a length, is a bug: it is recorded
-   as failed, with IDEM_CODE_INVALID, without response and state, and then
-   IDEM_MISUSE is called.  A handler that completes by itself (>>patterns) makes
-   it IDEM_E_FENCED. */
+   as failed, with IDEM_CODE_INVALID, without response and state; then, even if
+   the storage failed, IDEM_MISUSE is called.  A handler that completes by
+   itself (>>patterns) makes it IDEM_E_FENCED. */
 IDEM_API IDEMI_MUST_USE
 int idem_run(idem_table *table, idem_reply *reply, const idem_request *request,
              idem_handler *handler, void *ctx, idem_now *now);
@@ -1410,7 +1416,7 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
                         one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
                                     restart it may be found removed
-     IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
+     IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find, of a key */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
 
@@ -1421,14 +1427,14 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
 
-/* How long each new claim is still granted with IDEM_UNCERTAIN, as records were
+/* How long new claims are still granted with IDEM_UNCERTAIN, as records were
    lost; 0: none is.
      IDEM_OK */
 IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
                             uint32_t now_ms);
 
 /* The text of a result of a call on a table, never NULL.  An AVR has all texts
-   in RAM: 720 bytes if this is called, 1,260 for idem_explain. */
+   in RAM: 0.8 KB if this is called, 1.6 KB for idem_explain. */
 IDEM_API const char *idem_text(int result);
 
 /* A text that explains why idem_open refuses a configuration: the field, and
@@ -1622,8 +1628,8 @@ IDEM_API int idem_file_close(idem_file *file);
      >>format >>recovery >>storage >>items >>sender >>keys >>records >>reading
      >>journal >>opening >>commands >>check >>rules >>explain >>public >>run;
      beside the table, and not used by it: >>arriving >>sending >>file
-   Letters: S L H >>promises, R D >>recovery, C >>clock, T >>index, O >>order,
-     N >>sender, K >>keys, F >>file */
+   Letters: S L H >>promises, R V W Q A P D B >>recovery, C >>clock, T >>index,
+     O >>order, N >>sender, K >>keys, F >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
@@ -2768,8 +2774,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
          rewritten there, in full, as the last relocated one, before the first
-         answer.  (Not one of the time alone, which the header has; nor one that
-         forgot a sender that has no entry.)
+         answer that relies on it.  (Except a time alone, which the header has,
+         and a forgotten sender that has no entry.)
      R4  The two sectors after the head are dead, three before a rotation: so a
          boot may take the old head or the new one as its head, and all that it
          needs is there.  Failing sectors may leave fewer dead ones; a head is
@@ -2798,8 +2804,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    A valid record fits if its slot is at most capacity, and not 0 if it has a
    key or a status; its lengths are within the configuration; attempts are not
-   0; and retention is at most 30 days (2,592,000,000 ms).  One that does not
-   fit changes nothing but the time.
+   0; retention is at most 30 days (2,592,000,000 ms); and, if it is a sender's,
+   the build has senders.  One that does not fit changes nothing but the time.
 
    A bound record is an orphan if
      Q1. it is an outcome, and its slot has no claim, or one that is finished or
@@ -2850,8 +2856,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a sector that a header names is not there, except for the one that the
-         header of the tail names, or was read when that header was not; or no
-         sector counts, and the oldest header names one;
+         header of the tail names, or was read before that header could be; or
+         no sector counts, and the oldest header names one;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, is of a slot or sender, not relocated, and no orphan (before
@@ -3110,7 +3116,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 #define IDEMI_USE_MAX   0x7FFFu
 #define IDEMI_USE_SWEPT (IDEMI_USE_MAX - IDEMI_SWEEP_MS / IDEMI_USE_STEP - 1)
 
-/* Counted back from the slots (idemi_opening_memory).  0 is none. */
+/* Entry n is the n-th before the slots (idemi_opening_memory).  0 is none. */
 static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 {
     return (idem_sender *)(void *)t->slots - sender;
@@ -3128,7 +3134,7 @@ static unsigned idemi_sender_steps(const idem_table *t)
 }
 
 /* Idleness of an entry without keys and floor; one more if its eviction time is
-   the table's, so that nothing at all is lost. */
+   the table's: nothing is lost then. */
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
 /* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
@@ -3277,31 +3283,31 @@ static void idemi_sender_derive_floor(idem_table *t, idem_sender *e,
         *need = needs[slot];
 }
 
-/* Raises a sender's floor to the epoch of its number (R1a); if that expires or
-   is evicted, to the number itself (R1b).  Keeps O3, as claims of older epochs
-   have expired, and N1:
-     the floor        then
-     rises            it follows from the number's records now, too: it needs
-                      their sector, and is unsaved
-     stays, saved     it is unsaved if the number expires or is evicted: the
-                      next boot may find that again
-     stays, unsaved   as if it rose
-   If the newest record is about the number, it is rewritten as expired. */
+/* Follows a number that comes or leaves (`event`) in its sender's floor:
+     1  of a newer epoch: claims of older ones expire now (O3), none is gone
+     2  one that comes after the record of R1d is not gone
+     3  the floor rises to its epoch (R1a); if it leaves, to it (R1b)
+     4  a floor that does not rise, and is saved, is unsaved if the number
+        leaves: the next boot may find that again
+     5  one that rose, or was unsaved, follows from this number's records, too
+        (N1)
+     6  if the newest record is about it, and it leaves: rewrites it as expired
+   Keeps O3 and N1. */
 static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
                                int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
 
-    if (number >> 32 > e->floor[1]) {
+    if (number >> 32 > e->floor[1]) {                       // 1
         idemi_order_lower_soonest(t, t->clock);
         if (IDEMI_IS_OPENING(t))
             e->until.gone = 0;
     }
-    // It came after that record: one that forgot its sender is lost.
+    // 2: a record that forgot its sender is lost.
     if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
         idemi_sender_has_gone(e, number))
         e->until.gone = (uint32_t)number - 1;
-    if (event <= IDEMI_KEY_RELEASED)
+    if (event <= IDEMI_KEY_RELEASED)                        // 3
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(e->floor)) {
         idemi_basics_split(e->floor, number);
@@ -3309,15 +3315,15 @@ static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
         if (IDEMI_JOURNAL(t) &&
             idemi_sender_item(t, e) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
-    } else if (IDEMI_JOURNAL(t) && !e->unsaved) {
+    } else if (IDEMI_JOURNAL(t) && !e->unsaved) {           // 4
         e->unsaved = event > IDEMI_KEY_RELEASED;
         return;
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    idemi_sender_derive_floor(t, e, slot);
+    idemi_sender_derive_floor(t, e, slot);                  // 5
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
-        t->journal->last_flags |= IDEMI_EXPIRED;
+        t->journal->last_flags |= IDEMI_EXPIRED;            // 6
 }
 
 /* Takes the key in a slot out of its sender's count.  Keeps N3. */
@@ -3328,8 +3334,8 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *e,
         e->keys--;
 }
 
-static void idemi_sender_update(idem_table *t, idem_sender *e, unsigned slot,
-                                int event)
+static void idemi_sender_apply_event(idem_table *t, idem_sender *e,
+                                     unsigned slot, int event)
 {
     if (event == IDEMI_KEY_ADDED) {
         e->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
@@ -3344,7 +3350,7 @@ static void idemi_sender_update(idem_table *t, idem_sender *e, unsigned slot,
    none.  While a journal is read only numbers are counted: keys, which have no
    floor, get their entries last (idemi_opening_finish).  Later this gives no
    sender a new entry: the command under way may have found it for its own. */
-static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
+static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *e = NULL;
@@ -3362,7 +3368,7 @@ static void idemi_sender_update_of(idem_table *t, unsigned slot, int event)
         idemi_sender_raise_time(
             t, e ? &e->until.evicted : &t->evicted_until, s->time);
     if (e)
-        idemi_sender_update(t, e, slot, event);
+        idemi_sender_apply_event(t, e, slot, event);
     else
         s->flags |= IDEMI_UNCOUNTED;
 }
@@ -3428,7 +3434,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 
 static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 {
-    idemi_sender_update_of(t, slot, event);
+    idemi_sender_note_event(t, slot, event);
     idemi_keys_remove(t, slot);
 }
 
@@ -3979,8 +3985,9 @@ static int idemi_reading_mend_header(const idem_config *config, uint32_t layout,
     return 0;
 }
 
-/* Reads the header in the physical sector of a sequence; NULL if none is valid.
-   It is decoded where it was read: the next read replaces it. */
+/* Reads the header in the physical sector of a sequence; NULL if that does not
+   fulfil V1, V2 and V4 (callers ask for V3).  It is decoded where it was read:
+   the next read replaces it. */
 static const idemi_header *idemi_reading_header(idem_table *t,
                                                 uint32_t sequence)
 {
@@ -4142,9 +4149,9 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
    relocated_end, where the commit record stands.  Needs the defaults of the
    sector's header. */
 IDEMI_APART
-static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
-                                     uint32_t at, uint32_t relocated_end,
-                                     int any)
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
+                                    uint32_t at, uint32_t relocated_end,
+                                    int any)
 {
     idem_journal *j = t->journal;
     uint32_t len;
@@ -4174,7 +4181,7 @@ static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
    a head, counts D7, at most once. */
-static uint32_t idemi_reading_headers(idem_table *t)
+static uint32_t idemi_reading_newest(idem_table *t)
 {
     uint32_t position, newest = 0, named;
     const idemi_header *h;
@@ -4201,7 +4208,7 @@ static uint32_t idemi_reading_headers(idem_table *t)
    A torn one may come and go: it is read up to IDEMI_REREADINGS times. */
 static int idemi_reading_newest_again(idem_table *t)
 {
-    uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
+    uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
@@ -4221,20 +4228,21 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
         if (!h)
             continue;
         t->journal->defaults = h->defaults;
-        if (idemi_reading_find_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                      h->relocated_end, 1))
+        if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
+                                     h->relocated_end, 1))
             return 1;
     }
     return 0;
 }
 
-/* Searches for the newest sector that counts (>>recovery), from a sequence
-   down, makes it the head, and returns whether there is one.  `records`: where
-   records begin; IDEMI_AFTER_COMMIT, when the head was read: a sector must
-   count by A2, and the head, if no loss is known, have a record after those
-   that were read, but not right there, where one may be torn and unstable.  If
-   none counts, the oldest header may name one that did (D5).  Leaves the
-   defaults of the header that was read last. */
+/* Makes the newest sector that counts, from a sequence down, the head; returns
+   whether there is one.  Looked for are records
+     from IDEMI_RECORDS_AT   first: a sector counts by A1 or A2
+     IDEMI_AFTER_COMMIT      when the head was read: a newer sector counts by A2
+                             (B1); the head does if it has a record beyond those
+                             that were read, but not right there (B2)
+   If none counts, and the oldest header names one: D5.  Leaves the defaults of
+   the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
                                    uint32_t records)
 {
@@ -4251,7 +4259,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         named = h->previous;
         j->defaults = h->defaults;
         end = sequence == j->head ? j->at : h->relocated_end;
-        if (idemi_reading_find_record(t, sequence, records, end, 1)) {
+        if (idemi_reading_has_record(t, sequence, records, end, 1)) {
             if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
                 t->stats.lost |= 1;
                 continue;
@@ -4277,7 +4285,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
        refuses claims without two dead sectors after the head.
    R5  idemi_journal_plan counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_items_needs), and none
-       is older than the tail: idemi_journal_write, _undo_needs, _rotate.
+       is older than the tail: idemi_journal_write, _need_tail, _rotate.
 
    One record is written in these steps (idemi_journal_...):
 
@@ -4319,9 +4327,9 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
-/* True if the newest record, whose cells may be marginal, is not about a slot:
-   then the slot can be trusted though no rotation succeeds. */
-static int idemi_journal_is_trusted(const idem_table *t, unsigned slot)
+/* True if a slot may be answered without a rotation: only the newest record may
+   be unstable (R3), and it is about something else. */
+static int idemi_journal_trusts(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
@@ -4426,7 +4434,7 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
 }
 
 /* The newest sector takes no more records: it has no room. */
-static void idemi_journal_close_head(idem_journal *j)
+static void idemi_journal_close(idem_journal *j)
 {
     j->at = IDEMI_SECTOR_SIZE(j);
 }
@@ -4581,7 +4589,7 @@ static int idemi_journal_try_sector(idem_table *t)
 
 /* Makes the items that a failed rotation relocated need the tail: their old
    sectors are not known any more.  Of the newest record's item it is known. */
-static void idemi_journal_undo_needs(idem_table *t, uint32_t last_needs)
+static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_items_needs(t);
@@ -4672,8 +4680,8 @@ static int idemi_journal_rotate(idem_table *t)
         result = idemi_journal_try_sector(t);
         if (result < 0) {
             j->last_time = last_time;
-            idemi_journal_close_head(j);
-            idemi_journal_undo_needs(t, last_needs);
+            idemi_journal_close(j);
+            idemi_journal_need_tail(t, last_needs);
             t->stats.skipped++;
         }
     }
@@ -4713,7 +4721,7 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        // D6 does not find a later head, if its header is damaged.
+        // Up to here D6 finds a head whose header is damaged.
         uint32_t found_to = j->head + IDEMI_TRIES;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = t->journal->head > found_to;
@@ -4728,7 +4736,7 @@ static int idemi_journal_end_append(idem_table *t, int result)
     idem_journal *j = t->journal;
 
     if (result < 0) {
-        idemi_journal_close_head(j);
+        idemi_journal_close(j);
         return result;
     }
     j->end = j->at;
@@ -4902,7 +4910,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
     idemi_items_needs(t)[slot] = needs;
-    idemi_sender_update_of(t, slot, event);
+    idemi_sender_note_event(t, slot, event);
 }
 
 /* Applies a record of a sender entry.  It changes nothing if there is no entry
@@ -5016,7 +5024,7 @@ typedef struct idemi_scan {
 } idemi_scan;
 
 /* True if records at the end of a sector are lost.
-     gap     bytes were skipped, and not counted as a loss yet
+     gap     a gap (P5) is not counted as a loss yet
      at      where reading stopped
      dirty   the last skipped granule that does not begin with an erased byte */
 static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
@@ -5039,8 +5047,8 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
    the time of the record that it has rewritten, the first valid one from an
    offset on.  Returns whether that has the flag that all before it was durable
    (D2). */
-static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
-                                          int gap, uint32_t at, idemi_record *r)
+static int idemi_opening_read_rewritten(idem_table *t, const idemi_scan *scan,
+                                        int gap, uint32_t at, idemi_record *r)
 {
     uint32_t end =
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
@@ -5068,8 +5076,8 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  the record's time; its content, or a loss if that does not fit (D8)
      4  it is the newest record, and the next header will end the sector here
-   Then the gap at the end (P6; D1 to D4, D9).  Returns whether a gap may
-   have been records with a time. */
+   5  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
+   Returns whether a gap may have been records with a time. */
 IDEMI_FLAT
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
@@ -5121,7 +5129,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);
+    lost = idemi_opening_read_rewritten(t, scan, gap, at, r);   // 5
     if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_count_loss(t, sequence);
     return gap;
@@ -5227,7 +5235,7 @@ static int idemi_opening_check_blank(idem_table *t)
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
                     : byte != IDEMI_CONFIG(t)->storage->erased)
-                return idemi_reading_headers(t) || t->storage_error
+                return idemi_reading_newest(t) || t->storage_error
                            ? IDEM_E_STORAGE
                            : IDEM_E_FORMAT;
         }
@@ -5247,8 +5255,8 @@ static void idemi_opening_find_headless(idem_table *t)
 
     for (sequence = j->head + 1; sequence <= j->head + IDEMI_TRIES; sequence++)
         if (!idemi_reading_header(t, sequence) &&
-            idemi_reading_find_record(t, sequence, IDEMI_RECORDS_AT(j),
-                                      IDEMI_RECORDS_AT(j), 0) &&
+            idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
+                                     IDEMI_RECORDS_AT(j), 0) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
             if (j->sequence < sequence)
@@ -5264,7 +5272,7 @@ static int idemi_opening_journal(idem_table *t)
     uint32_t until, begun_over;
 
     j->last_item = IDEMI_NONE;
-    j->sequence = idemi_reading_headers(t);
+    j->sequence = idemi_reading_newest(t);
     begun_over = t->stats.lost;                             // D7
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
@@ -5288,7 +5296,7 @@ static int idemi_opening_journal(idem_table *t)
                              idemi_clock_rank(t->clock, until))
         j->uncertain = until;
     j->last_time = t->clock;
-    idemi_journal_close_head(j);
+    idemi_journal_close(j);
     // Damaged, a sector after the head may have granted tokens, too.
     t->token = idemi_record_token(t, j->sequence + 1, 0);
     return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
@@ -5303,7 +5311,7 @@ static int idemi_opening_format(idem_table *t)
     uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
-    j->sequence = idemi_reading_headers(t);
+    j->sequence = idemi_reading_newest(t);
     for (; result == IDEM_OK && left > 0; left--) {
         result = idemi_storage_erase_now(t);
         j->sequence++;
@@ -5429,7 +5437,7 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
         if (idemi_keys_has_expired(t, s))
             idemi_keys_remove(t, slot);
         else
-            idemi_sender_update_of(t, slot, IDEMI_KEY_ADDED);
+            idemi_sender_note_event(t, slot, IDEMI_KEY_ADDED);
         return;
     }
     e = idemi_sender_of(t, s);
@@ -5480,9 +5488,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 /* A begin that finds the table full records the time after this silence. */
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
-/* Frees the slot if its key has expired; returns whether no slot has the key
-   then. */
-static int idemi_command_expire(idem_table *t, unsigned slot)
+/* True if no slot has the key.  Frees the slot first if its key has expired. */
+static int idemi_command_is_unknown(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
@@ -5692,7 +5699,7 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
         return;
     if (q->takes)
         idemi_sender_replace(t, q->sender = q->takes, q->name);
-    idemi_sender_update(t, q->sender, slot, IDEMI_KEY_ADDED);
+    idemi_sender_apply_event(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
 /* Fills a slot with the query's claim, all but state and lease.  Called for the
@@ -5823,10 +5830,10 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     return IDEM_EXECUTE;
 }
 
-/* Drops the expired numbers of a sender, which may raise its floor; returns
-   whether the table has one of the floor's epoch at or below the floor. */
-static int idemi_command_drop_and_ask_old(idem_table *t, const idem_sender *e,
-                                          const idemi_id *id)
+/* True if the table has a number of a sender, of its floor's epoch, at or below
+   the floor.  First drops the expired ones, which may raise the floor. */
+static int idemi_command_has_old_number(idem_table *t, const idem_sender *e,
+                                        const idemi_id *id)
 {
     uint32_t lowest = 0;        // none; compared less 1, 0 is the highest
     unsigned slot;
@@ -5852,7 +5859,7 @@ static int idemi_command_save_floor(idem_table *t, idem_sender *e,
 
     if (!e || !e->unsaved)
         return IDEM_OK;
-    if (!idemi_command_drop_and_ask_old(t, e, id))
+    if (!idemi_command_has_old_number(t, e, id))
         flags |= IDEMI_ALL_GONE;
     result = idemi_journal_record(t, idemi_sender_item(t, e), flags);
     e->unsaved = result < 0;
@@ -5883,9 +5890,9 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
     int started = idemi_journal_first_rotation(t), answer, result = IDEM_OK;
 
-    if (started < 0 && !idemi_journal_is_trusted(t, slot))
+    if (started < 0 && !idemi_journal_trusts(t, slot))
         return started;
-    if (idemi_command_expire(t, slot))
+    if (idemi_command_is_unknown(t, slot))
         answer = idemi_command_answer_unknown(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
@@ -5964,7 +5971,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         return IDEM_E_NOT_FOUND;
     result = idemi_journal_first_rotation(t);
     if (!(s->flags & IDEMI_UNDELIVERED))
-        return result < 0 && idemi_journal_is_trusted(t, (unsigned)claim->slot)
+        return result < 0 && idemi_journal_trusts(t, (unsigned)claim->slot)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
@@ -6047,8 +6054,8 @@ static int idemi_command_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>check     the invariants that the memory of a table shows
 
-   Not checked: T3, which follows from the sizes, and R1 to R5, which only the
-   storage can show.
+   Not checked: T3, which follows from the sizes; R1 to R5, and of N1 which
+   records a sector has, which only the storage can show.
    ------------------------------------------------------------------------ */
 enum {
     IDEMI_BROKEN_T1 = 1,  IDEMI_BROKEN_T2,  IDEMI_BROKEN_C1, IDEMI_BROKEN_C2,
@@ -6918,7 +6925,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
-    if (idemi_command_expire(table, *slot))
+    if (idemi_command_is_unknown(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
 }
@@ -7165,7 +7172,7 @@ static int idemi_run_handled(idem_table *table, idem_reply *reply,
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
-        IDEM_MISUSE();                  // may not return: it is recorded
+        IDEM_MISUSE();                  // last, as it may not return
     }
     if (result != IDEM_OK)
         return result;

@@ -37,7 +37,7 @@ do
     [ ! -x "$B/$name" ] || prints 0 "$(basename "$name")" "$B/$name" --help
 done
 
-file 1 "none/journal: a storage callback failed; No such file or directory" \
+file 1 "none/journal: the storage failed, or was not ready; No such file or directory" \
     none/journal
 echo "not a journal" >short
 file 1 "such a journal is a file of 28672 bytes.  If it is one of another" short

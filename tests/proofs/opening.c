@@ -42,7 +42,7 @@ static void read_on(const idem_table *t)
 }
 
 /* Whatever offset a header names as the first */
-static int idemi_reading_find_record(idem_table *t, uint32_t sequence,
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
                                     int any_one)
 {

@@ -173,7 +173,7 @@ eva_calls() {
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
             idemi_public_query idemi_public_request idemi_public_lookup \
-            idemi_command_expire idemi_command_answer_unknown idemi_command_slot_of)
+            idemi_command_is_unknown idemi_command_answer_unknown idemi_command_slot_of)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
@@ -184,7 +184,7 @@ eva_records() {
     eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
         -eva-slevel-function idemi_opening_check_blank:40000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
-        -eva-slevel-merge-after-loop idemi_reading_find_record \
+        -eva-slevel-merge-after-loop idemi_reading_has_record \
         $(apart idemi_opening_memory idemi_public_prepare idemi_record_codec \
             idemi_reading_fits idemi_reading_parse idemi_reading_record)
 }
@@ -201,7 +201,7 @@ eva_bytes() {
 }
 
 eva_opening() {
-    paths=idemi_reading_headers:200,idemi_reading_record:100
+    paths=idemi_reading_newest:200,idemi_reading_record:100
     paths=$paths,idemi_reading_find_head:50,idemi_basics_code_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_opening_memory idemi_opening_finish idemi_reading_header \
@@ -214,7 +214,7 @@ eva_opening() {
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
         $(apart idemi_opening_memory idemi_public_prepare idemi_reading_header \
-            idemi_reading_headers idemi_opening_next_header idemi_opening_next_sector \
+            idemi_reading_newest idemi_opening_next_header idemi_opening_next_sector \
             idemi_reading_find_head)
 }
 
