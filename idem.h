@@ -4688,10 +4688,12 @@ static int idemi_journal_rotate(idem_table *t)
     if (result < 0)
         return result;
     // 4: it has this header now, and no newer one.  If not, it was not ready:
-    // acknowledge nothing, as an older journal could hide this one, and erase
-    // no more of that.
+    // acknowledge nothing, as an older journal could hide this one; and write
+    // no more over that.
     if (!j->head && idemi_reading_newest_again(t)) {
-        j->broken = 1;
+        idemi_journal_close(j);
+        if (idemi_reading_newest(t) > j->sequence)
+            j->broken = 1;
         return IDEM_E_STORAGE;
     }
     j->rotated = 1;                                         // 5

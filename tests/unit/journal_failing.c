@@ -392,8 +392,32 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
         the.damaged = 1;
         is(reopen(), IDEM_OK);
         is(answer('B', 6), IDEM_E_STORAGE);
-        run("B6:storage untouched m untouched");
+        is(answer('B', 6), IDEM_E_STORAGE);
         outage_of_reads.many = 0;
+        is(reopen(), IDEM_OK);
+        if (answer('B', 5) != IDEM_REPLAY)
+            run("loss");
+    }
+}
+
+/* Nothing is read but erased bytes until a journal has been begun over the one
+   that is there.  That is seen then, and left alone, though calls are repeated. */
+TEST(s2_no_more_is_written_over_a_journal_that_is_seen)
+{
+    uint32_t reads;
+
+    for (unsigned n = 0; n < 20; n++) {
+        device_on(&nor, "sectors=8 capacity=4");
+        run_of("rotate@ B5,retention C5", 10 + n);
+        save();
+        (void)open_without(0, UINT32_MAX, FLASH_OK);
+        reads = outage_of_reads.count;
+        load();
+        outage_of_reads.count = 0;
+        outage_of_reads.many = reads + the.storage.sector_count;
+        is(reopen(), IDEM_OK);
+        is(answer('B', 6), IDEM_E_STORAGE);
+        run("B6:storage untouched B7:storage untouched m untouched");
         is(reopen(), IDEM_OK);
         if (answer('B', 5) != IDEM_REPLAY)
             run("loss");
