@@ -280,9 +280,8 @@
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
      volatile_claims          claims are not written (unless one of the key is):
-                              half the wear.  A command that a restart
-                              interrupts is IDEM_EXECUTE again, what it evicted
-                              is known
+                              half the wear.  After a restart an unfinished one
+                              is IDEM_EXECUTE, and what it evicted may be known
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -374,8 +373,8 @@
    the memory, and senders to the capacity in IDEM_SECTORS.  A quarter more
    entries than senders keeps look-ups short.  When all are in use, a new sender
      - takes over one with no keys and no floor;
-     - or with IDEM_EVICT_OLDEST the least recently used one without live keys,
-       whose numbers are new then (such a claim is never volatile);
+     - or with IDEM_EVICT_OLDEST the least recently used one without live keys
+       (after a restart any), whose numbers are new then (the claim is written);
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
    After a change to fewer entries, damage or a torn batch the numbers of any
    sender may be new, and a claim on an old one be fenced.
@@ -429,11 +428,12 @@
          left it half done.  Only the given memory and storage are touched.
      S9  Keys that an enemy chose cost no more than random ones (not so with
          IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys:
-         under IDEM_REJECT, and with eviction if quota x senders <= capacity.
+         under IDEM_REJECT, and with eviction if quota x senders <= capacity
+         (but those of one over its quota: a restart brings expired claims back)
      S10 An answer holds in later boots until a call changes it.  But time that
-         was not recorded is lost, and a refused number may be found again
-         (>>senders).  Calls that only look write nothing: a restart may lose
-         the newest record that they show.
+         was not recorded is lost, and a claim that expired or a refused number
+         (>>senders) may be found again.  Calls that only look write nothing: a
+         restart may lose the newest record that they show.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
@@ -1238,7 +1238,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                         response_max
      IDEM_E_STORAGE     nothing is granted, but may be found granted after a
                         restart (IDEM_RECOVER); under IDEM_EVICT_OLDEST the key
-                        that was to make room may be gone
+                        or sender that was to make room may be gone
      IDEM_E_SPACE       too many sectors fail (stats.skipped); or tokens are at
                         their end (without IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
@@ -1253,7 +1253,7 @@ int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
 /* As idem_begin of each request, one after the other, under one lock: for hosts
    that read requests in bursts.  Faster than single calls where the table is
    larger than the cache: the memory of all keys is fetched at the same time.
-   Takes 2 KB of stack.
+   Takes 2 KB of stack.  No request may have its bytes in another's buffer.
      IDEM_OK       answers[i] and replies[i] are those of requests[i]
      IDEM_E_ARG    NULL, closed, count over IDEM_MANY; none is answered
      IDEM_E_LOCK   nothing is granted; each answer is IDEM_E_LOCK, or what is
@@ -1375,8 +1375,9 @@ IDEM_API int idem_find(idem_table *table, idem_info *info,
      IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *info stays as it is) */
 IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms);
 
-/* The next undelivered outcome, the oldest completion first.  Starts again from
-   the first if the key in *info is not finished, or is gone.
+/* The next undelivered outcome, the oldest completion first (after a restart
+   those of one ms in any order).  Starts again from the first if the key in
+   *info is not finished, or is gone.
      IDEM_OK, IDEM_E_NOT_FOUND */
 IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms);
 
@@ -1408,8 +1409,8 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    and epoch (>>senders).  So make sure that a key that somebody typed is not
    empty.
      IDEM_OK
-     IDEM_E_NOT_FOUND   no such key (one whose claim was being written when
-                        power failed may still appear after a restart); no such
+     IDEM_E_NOT_FOUND   no such key (after a restart one may appear whose claim
+                        had expired, or was being written in a cut); no such
                         sender, or all entries are of others: forget its keys
                         one by one
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
@@ -2049,8 +2050,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    up to the clock have been reached, the others are ahead. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* After a step back of the tick up to this the clock waits.  The wrap of a tick
-   of 16 bits is a larger one. */
+/* After a step back of the tick up to this the clock waits.  It is less than
+   2^16: the wrap of a tick of 16 bits that is read often steps back further. */
 #define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
 /* A time so far ahead of the clock is later than any expiry, and one sweep
