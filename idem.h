@@ -887,9 +887,9 @@ typedef struct idem_journal {
     uint8_t  prepared;          /* 1: idle work does no more for it */
     uint8_t  unsynced;          /* IDEMI_UNSYNCED flags; 0: all is durable */
     uint8_t  broken;            /* 1: nothing more is written */
-    uint8_t  last_flags;        /* of the newest record: those that are written
-                                   with it again, HAS_STATE and 0x10; 0x04 of a
-                                   claim whose sender replaced another */
+    uint8_t  last_flags;        /* with which the newest record is rewritten:
+                                   HAS_STATE, 0x10, and 0x04 of a claim whose
+                                   sender took over an entry */
     uint16_t sector_count, granule;         /* copies of the storage's */
     uint16_t head_room;         /* keys that can be relocated into a head */
     uint32_t sector_size;       /* copy of the storage's */
@@ -1076,8 +1076,8 @@ typedef union idem_fingerprint_state {
    5, response_len 3, scope_len, attempts 2 + 2, retention, token, age 3 x 5,
    key_len 2, fingerprint 8, check 4.  A record with state has no age, which is
    longer than state_len.  48: a relocated record's time is 0, in one byte.
-   (The newest record, rewritten, has age and state: 3 bytes more, for which the
-   smallest sectors may lack room: then a call rotates twice.) */
+   (Only the newest record, rewritten, has both: 3 bytes more.  If the smallest
+   sectors lack room for them, a call rotates twice.) */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
@@ -2760,12 +2760,12 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
                                                   (idemi_opening_apply_sender)
-         d. If it has flag 0x10, it sets the floor.  All numbers of its epoch,
-            up to the floor, that were read before are gone: they are removed
-            at the end of the journal, unless the floor has another epoch by
-            then.                                     (idemi_opening_finish_key)
-            One that is claimed after that (a record that forgot the sender is
-            lost) is not, nor are those above it.         (idemi_sender_raise)
+         d. With flag 0x10 it sets the floor, and marks the numbers of its epoch
+            up to that, which were read before it, as gone: they are removed at
+            the end, if the floor still has this epoch.
+                                                    (idemi_opening_finish_key)
+            A later claim on one takes the mark off it, and off those above it:
+            a record that forgot the sender is lost.      (idemi_sender_raise)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
@@ -3386,6 +3386,13 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 
 /* ---------------------------------------------------------------------------
    >>keys      the life of a key
+
+   A key's state changes (>>life) in
+     unknown to claimed, and claimed anew   idemi_command_grant
+     claimed to finished                    idemi_keys_finish
+     claimed or finished to unknown         idemi_keys_expire, idemi_keys_forget,
+                                            idemi_command_release, _forget; and
+                                            idemi_command_grant, which evicts
 
    K1  A slot in use is in progress, completed or failed; only finished ones can
        be undelivered, only one in progress can be endless.
@@ -5745,8 +5752,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
                                            t->journal->at)
                       : t->token + 1;
-    // After a recorded claim of the key record this one, too: the next boot
-    // would let that one expire while this is held.
+    // If an earlier claim of the key was recorded, this must be, too: the next
+    // boot would let that one expire while this is held.
     writes |= IDEMI_JOURNAL(t) &&
               (replaces || (attempt > 1 && idemi_items_needs(t)[slot] !=
                                                IDEMI_NOWHERE));
