@@ -4731,8 +4731,10 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        // Up to here D6 finds a head whose header is damaged.
-        uint32_t found_to = j->head + IDEMI_TRIES;
+        // Up to here D6 finds a head whose header is damaged.  (No more than
+        // two torn headers precede the first head, if no sector failed.)
+        uint32_t found_to = j->head || t->stats.skipped ? j->head + IDEMI_TRIES
+                                                        : UINT32_MAX;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = t->journal->head > found_to;
     }
