@@ -70,15 +70,15 @@ static struct mosquitto *new_client(pumpd *d)
     return m;
 }
 
-/* After the connection broke.  With QoS 2 libmosquitto keeps over that what it
-   has in hand, also what the broker knows nothing of any more; when that is as
-   much as it takes at once, it calls whatever comes a protocol error, for ever.
-   A new client has nothing in hand: what is lost with it the sender repeats. */
-static int connect_again(struct mosquitto **m, pumpd *d, int result)
+/* After the connection broke: with a new client, which has nothing in hand.
+   With QoS 2 libmosquitto keeps over that what waits to be released, also if
+   the broker has forgotten it.  One that is kept is given to us when a later
+   message has its number, perhaps after its answer was forgotten; and when
+   there are as many as it takes at once, whatever comes is a protocol error,
+   for ever.  What is lost with a client the sender repeats. */
+static int connect_again(struct mosquitto **m, pumpd *d)
 {
     connection_wait(&d->broker);
-    if (result != MOSQ_ERR_PROTOCOL)
-        return mosquitto_reconnect(*m);
     mosquitto_destroy(*m);
     *m = new_client(d);
     return connection_first(&d->broker, *m, SESSION_S);
@@ -95,7 +95,7 @@ void pumpd_run(pumpd *d)
     while (!*d->stop) {
         connection_report(&d->broker, result);
         if (result != MOSQ_ERR_SUCCESS)
-            result = connect_again(&m, d, result);
+            result = connect_again(&m, d);
         if (result == MOSQ_ERR_SUCCESS)
             result = mosquitto_loop(m, 100, 1);
         connection_look(&d->broker, m);

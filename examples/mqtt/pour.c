@@ -40,6 +40,7 @@ typedef struct sender {
     const char *key, *ml;       // the command under way
     long long first_ms;         // when it began
     uint32_t times;             // how often it was asked since
+    int      in_hand;           // the broker has not acknowledged the last
     int      listening;         // for an answer
     int      verdict;           // what idem_retry says
     long long due;              // when that is over, or it is asked
@@ -130,6 +131,13 @@ static void on_message(struct mosquitto *m, void *ctx,
     free(key);
 }
 
+static void on_publish(struct mosquitto *m, void *ctx, int id, int reason,
+                       const mosquitto_property *p)
+{
+    (void)m, (void)id, (void)reason, (void)p;
+    ((sender *)ctx)->in_hand = 0;
+}
+
 static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,
                          const int *granted, const mosquitto_property *p)
 {
@@ -171,9 +179,11 @@ static void connect_anew(sender *s)
     mosquitto_int_option(s->m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_connect_v5_callback_set(s->m, on_connect);
     mosquitto_disconnect_v5_callback_set(s->m, on_disconnect);
+    mosquitto_publish_v5_callback_set(s->m, on_publish);
     mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
     mosquitto_message_v5_callback_set(s->m, on_message);
     s->ready = 0;
+    s->in_hand = 0;
     s->result = connection_first(&s->broker, s->m, 0);
 }
 
@@ -194,6 +204,7 @@ static void ask(sender *s, long long left_ms)
     else
         mosquitto_property_add_binary(&p, MQTT_PROP_CORRELATION_DATA, s->key,
                                       (uint16_t)strlen(s->key));
+    s->in_hand = 1;
     result = mosquitto_publish_v5(s->m, NULL, s->topic, (int)strlen(s->ml),
                                   s->ml, s->broker.qos, false, p);
     if (result == MOSQ_ERR_INVAL || result == MOSQ_ERR_PAYLOAD_SIZE ||
@@ -206,14 +217,16 @@ static void ask(sender *s, long long left_ms)
 }
 
 /* Asks once more, or decides after silence.  It may be too late to ask, though
-   it was not when that was decided: a machine may sleep in between. */
+   it was not when that was decided: a machine may sleep in between.  Nor is it
+   time before the broker has acknowledged the last one: libmosquitto may keep
+   the next one until then, and sends it with the time that was left before. */
 static void act(sender *s)
 {
     long long left_ms = 1000LL * s->deadline_s - elapsed_ms(s);
 
     if (s->listening || !s->ready || left_ms <= 0)
         decide(s, IDEM_SILENCE, 0);
-    else
+    else if (!s->in_hand)
         ask(s, left_ms);
 }
 

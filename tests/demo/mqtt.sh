@@ -11,6 +11,7 @@ set -u
 B=$(cd "${B:-build}" && pwd)
 conf=$(pwd)/examples/mqtt/inspect.conf
 network=$(pwd)/tests/servers/tcp.py
+script=$(pwd)/tests/demo/broker.py
 pour=$B/pour
 . tests/servers/servers.sh
 . tests/servers/pours.sh
@@ -400,6 +401,55 @@ suspended() {
     stop_daemon
 }
 
+# start_script WHAT ...: a broker that does what broker.py says, at $script_port
+start_script() {
+    what=$1
+    shift
+    : >"$name/$what"
+    python3 "$script" "$what" "$@" >"$name/$what" 2>>"$name.log" &
+    broker_script=$!
+    children=$broker_script
+    wait_for test -s "$name/$what"
+    script_port=$(head -n 1 "$name/$what")
+}
+
+# What a connection that broke had in hand is not executed on a later one, when
+# its key is forgotten.
+come_round() {
+    make_clock pumpd
+    start_script round "$work/pumpd.ahead"
+    run_with="with_clock pumpd"
+    AHEAD_ALL=1
+    export AHEAD_ALL
+    start_daemon "$script_port" 2
+    unset run_with AHEAD_ALL
+    wait $broker_script
+    children=
+    is "$(sed 1d "$name/round" | paste -sd ' ' -)" "x y"
+    is "$(count begins x 5) $(count begins y 5)" "1 1"
+    stop_daemon
+}
+
+# A broker acknowledges nothing for 1000 s: a sender makes its messages when it
+# sends them, so that none may be kept for longer than the sender waits.
+slow() {
+    make_clock pour
+    for qos in 1 2; do
+        start_script slow "$work/pour.ahead" $qos
+        AHEAD_ALL=1
+        export AHEAD_ALL
+        with_clock pour "$pour" --port "$script_port" --qos $qos --retry 20 \
+            --deadline 2000 a 5 >"$name/a" 2>>"$name.log" &
+        children="$children $!"
+        unset AHEAD_ALL
+        wait $broker_script
+        is "$(sed 1d "$name/slow")" "kept for as long as there is left"
+        signal=KILL
+        end $children
+        children=
+    done
+}
+
 forge() {
     mosquitto_pub -V 5 -p "$broker_port" -t pump/panel/answer -m "$2" \
         -D publish correlation-data "$1" \
@@ -464,6 +514,8 @@ scene damaged damaged
 scene hostile hostile flood given_up
 scene ended ended
 scene suspended suspended
+scene round come_round
+scene slow slow
 scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi
 run qos-1 1 $kills $count
