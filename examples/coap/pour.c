@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 enum { OPTION_KEY = 65001, WAIT_S = 3, KEY_MAX = 32, ML_MAX = 7 };
+enum { DEADLINE_MS = 43200000 };
 
 static const char help[] =
     "pour PORT KEY ML ...         or lines \"KEY ML\" on standard input\n"
@@ -40,6 +41,7 @@ typedef struct sender {
     const char *key, *ml;
     uint32_t times;             // how often it was sent
     long long first_ms;
+    uint32_t token;             // of the message that was sent last
     // The answer
     int      answered;
     unsigned code;
@@ -81,8 +83,8 @@ static coap_response_t on_response(coap_session_t *session,
     size_t len = 0;
 
     (void)session, (void)sent, (void)mid;
-    if (token.length != sizeof the.times ||
-        memcmp(token.s, &the.times, sizeof the.times) != 0)
+    if (token.length != sizeof the.token ||
+        memcmp(token.s, &the.token, sizeof the.token) != 0)
         return COAP_RESPONSE_OK;
     the.answered = 1;
     the.code = (unsigned)coap_pdu_get_code(received);
@@ -117,19 +119,32 @@ static int result_of(void)
     }
 }
 
-/* Sends the command once more.  Each time has its own token: a late answer
-   to an earlier one is not taken for one to this. */
-static void ask(void)
+static long long elapsed_ms(void)
 {
-    coap_pdu_t *pdu = coap_new_pdu(COAP_MESSAGE_CON, COAP_REQUEST_CODE_POST,
-                                   the.session);
+    return now_ms() - the.first_ms;
+}
+
+/* Sends the command once more; 0 if it is too late for that, though it was not
+   when it was decided: a machine may sleep in between.  Each time has its own
+   token: a late answer to an earlier one is not taken for one to this.  And it
+   is not confirmable: libcoap sends a confirmable one again by itself, for a
+   minute and more, keeps the next ones until then, and sends them with the age
+   that they had, whatever the deadline. */
+static int ask(void)
+{
+    coap_pdu_t *pdu;
     char age[24];
 
-    the.times++;
     the.answered = 0;
-    snprintf(age, sizeof age, "age=%lld", (now_ms() - the.first_ms) / 1000);
+    the.code = 0;
+    if (elapsed_ms() > DEADLINE_MS)
+        return 0;
+    the.times++;
+    the.token++;
+    snprintf(age, sizeof age, "age=%lld", elapsed_ms() / 1000);
+    pdu = coap_new_pdu(COAP_MESSAGE_NON, COAP_REQUEST_CODE_POST, the.session);
     if (!pdu ||
-        !coap_add_token(pdu, sizeof the.times, (uint8_t *)&the.times) ||
+        !coap_add_token(pdu, sizeof the.token, (uint8_t *)&the.token) ||
         !coap_add_option(pdu, COAP_OPTION_URI_PATH, 4,
                          (const uint8_t *)"pour") ||
         !coap_add_option(pdu, COAP_OPTION_URI_QUERY, strlen(age),
@@ -139,16 +154,19 @@ static void ask(void)
         !coap_add_data(pdu, strlen(the.ml), (const uint8_t *)the.ml))
         die("the command does not fit into a message");
     coap_send(the.session, pdu);
+    return 1;
 }
 
 /* What to do next; *delay_ms from now, if it is IDEM_RESEND. */
 static int decide(uint32_t *delay_ms)
 {
-    static const idem_patience patience = { .base_ms = 500, .cap_ms = 4000 };
+    static const idem_patience patience = { .base_ms = 500, .cap_ms = 4000,
+                                            .deadline_ms = DEADLINE_MS };
     idem_sent sent = { 0 };
+    long long elapsed = elapsed_ms();
 
     sent.times = the.times;
-    sent.elapsed_ms = (uint32_t)(now_ms() - the.first_ms);
+    sent.elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
     sent.retry_after_ms = the.answered ? the.retry_after_ms : 0;
     sent.random = (uint32_t)rand_r(&the.seed) << 16 ^
                   (uint32_t)rand_r(&the.seed);
@@ -175,10 +193,11 @@ static int command(const char *key, const char *ml)
     the.key = key;
     the.ml = ml;
     the.first_ms = now_ms();
+    the.times = 0;
     do {
         process_until(now_ms() + delay_ms, 0);
-        ask();
-        process_until(now_ms() + 1000 * WAIT_S, 1);
+        if (ask())
+            process_until(now_ms() + 1000 * WAIT_S, 1);
         verdict = decide(&delay_ms);
     } while (verdict == IDEM_RESEND);
     if (verdict == IDEM_GIVE_UP)
@@ -194,7 +213,6 @@ static int command(const char *key, const char *ml)
 static void start(int port)
 {
     coap_address_t at;
-    coap_fixed_point_t timeout = { 0, 300 };        // of the first repetition
 
     coap_startup();
     coap_set_log_level(LOG_ERR);
@@ -209,7 +227,6 @@ static void start(int port)
                                               COAP_PROTO_UDP);
     if (!the.session)
         die("cannot make a session with the server");
-    coap_session_set_ack_timeout(the.session, timeout);
     coap_register_response_handler(the.context, on_response);
 }
 

@@ -201,6 +201,34 @@ suspended() {
     echo "suspended: a copy that came a day ago is known"
 }
 
+# A server that is silent for long: no message of pour is older than it says,
+# or comes after its deadline; and the next command is new.
+silence() {
+    name=silence
+    mkdir "$work/silence"
+    make_clock pour
+    python3 "$tests/links/silence.py" "$work/pour.ahead" \
+        >"$work/silence/heard" 2>>"$work/silence.log" &
+    listener=$!
+    children=$listener
+    wait_for test -s "$work/silence/heard"
+    AHEAD_ALL=1
+    export AHEAD_ALL
+    seq -f "k%.0f 5" 0 24 | with_clock pour "$B/coap/pour" \
+        "$(head -n 1 "$work/silence/heard")" \
+        >"$work/silence/answers" 2>>"$work/silence.log" &
+    children="$children $!"
+    unset AHEAD_ALL
+    wait "$listener"
+    is "$(tail -n 1 "$work/silence/heard")" \
+        "0 older, 0 after the deadline, 24 others: soon"
+    wait $children
+    children=
+    is "$(cut -d ' ' -f 3-4 "$work/silence/answers" | uniq -c | tr -s ' ' |
+        paste -sd '|' -)" " 1 0.00 given| 24 2.04 "
+    echo "silence: no message is older than it says, none is too late"
+}
+
 # A signal ends the server when its pump has stopped, and has been answered.
 ended() {
     name=ended
@@ -351,6 +379,7 @@ busy
 reboot
 behind
 suspended
+silence
 ended
 interrupted
 noise
