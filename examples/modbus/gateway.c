@@ -19,6 +19,7 @@
 #include "../station/station.h"
 #include "registers.h"
 
+#include <fcntl.h>
 #include <modbus/modbus.h>
 #include <poll.h>
 
@@ -160,30 +161,24 @@ static int is_command(const uint8_t *pdu, int write)
            pdu[write + 4] == 2 * COMMAND_LEN;
 }
 
-/* Answers a request.  A command's answer is in the registers before libmodbus
-   reads them, so function 23 has it at once. */
-static void serve(const uint8_t *adu, int len)
+/* Answers a request; -1 if it cannot be sent.  A command's answer is in the
+   registers before libmodbus reads them, so function 23 has it at once. */
+static int serve(const uint8_t *adu, int len)
 {
     const uint8_t *pdu = adu + modbus_get_header_length(bus);
     int write = pdu[0] == WRITE_MANY ? 1 : pdu[0] == WRITE_AND_READ ? 5 : 0;
 
-    if (pdu[0] == MODBUS_FC_READ_HOLDING_REGISTERS) {
-        modbus_reply(bus, adu, len, registers);
-        return;
-    }
-    if (!write) {
-        modbus_reply_exception(bus, adu,
-                               MODBUS_EXCEPTION_ILLEGAL_FUNCTION);
-        return;
-    }
-    if (!is_command(pdu, write)) {
-        modbus_reply_exception(bus, adu,
-                               MODBUS_EXCEPTION_ILLEGAL_DATA_ADDRESS);
-        return;
-    }
+    if (pdu[0] == MODBUS_FC_READ_HOLDING_REGISTERS)
+        return modbus_reply(bus, adu, len, registers);
+    if (!write)
+        return modbus_reply_exception(bus, adu,
+                                      MODBUS_EXCEPTION_ILLEGAL_FUNCTION);
+    if (!is_command(pdu, write))
+        return modbus_reply_exception(bus, adu,
+                                      MODBUS_EXCEPTION_ILLEGAL_DATA_ADDRESS);
     take_command((uint8_t)(registers_word(pdu + write) / WINDOW),
                  pdu + write + 5);
-    modbus_reply(bus, adu, len, registers);
+    return modbus_reply(bus, adu, len, registers);
 }
 
 /* Reads and answers one request of a connection; 0 if that is over. */
@@ -194,9 +189,7 @@ static int serve_connection(int fd)
 
     modbus_set_socket(bus, fd);
     len = modbus_receive(bus, adu);
-    if (len > 0)
-        serve(adu, len);
-    return len >= 0;
+    return len == 0 || (len > 0 && serve(adu, len) >= 0);
 }
 
 /* Takes a connection; if there are as many as may be, in place of the one that
@@ -208,6 +201,9 @@ static void accept_connection(void)
 
     if (fd < 0)
         return;
+    // A master that does not read its answers is not waited for.  One that asks
+    // when it has read the last one has room for the next.
+    fcntl(fd, F_SETFL, O_NONBLOCK);
     for (i = 1; i <= CONNECTIONS && polled[place].fd >= 0; i++)
         if (polled[i].fd < 0 || now - heard_ms[i] > now - heard_ms[place])
             place = i;
@@ -273,6 +269,8 @@ int main(int argc, char **argv)
     // A request comes at once, and whole: meanwhile nobody else is served.
     modbus_set_indication_timeout(bus, 0, 100000);
     modbus_set_byte_timeout(bus, 0, 0);
+    // libmodbus waits for so long after some errors; 0 is not allowed.
+    modbus_set_response_timeout(bus, 0, 1);
     listener = modbus_tcp_listen(bus, 8);
     if (listener < 0)
         journal_die("gateway", modbus_strerror(errno));

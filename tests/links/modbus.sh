@@ -75,6 +75,9 @@ crowd() {
     # Who begins a message does not make the pump run on.
     start --ml-ms 100
     is "$(ask "mute 0 7 3 5")" "1 soon"
+    # Nor does who does not read his answers, or what libmodbus calls an error
+    is "$(ask "deaf 0 7 4 5")" "1 soon"
+    is "$(ask "none 10")" "exception 3 soon"
     stop
     echo "crowd: 200 silent connections, and one that is served"
 }

@@ -12,6 +12,11 @@
 "mute WINDOW ..."            writes a command, begins a message on each of 20
                              connections, and asks on: the status, and whether
                              it came within 5 s
+"deaf WINDOW ..."            writes a command, asks for registers again and
+                             again on another connection, never reads them, and
+                             asks on: the status, and whether it came within 5 s
+"none TIMES"                 reads 0 registers so often: what it gets, and
+                             whether that came within 2 s
 "flood"                      202 commands of 1 ml in window 0, epoch 7
 "crowd PID WINDOW ..."       writes a command after 200 others have connected,
                              and counts the files that PID has open"""
@@ -89,6 +94,30 @@ def mute(port, link, command):
     return f"{status} {'soon' if time.monotonic() - begun < 5 else 'late'}"
 
 
+def deaf(port, link, command):
+    link.settimeout(5)
+    once(link, *command)
+    with socket.create_connection(("127.0.0.1", port)) as other:
+        other.settimeout(0.5)
+        message = struct.pack(">HHHBBHH", 1, 0, 6, 1, 3, 0, 125)
+        try:
+            while True:
+                other.sendall(100 * message)
+        except OSError:                 # closed, or nobody reads it
+            pass
+        try:
+            return f"{ask(link, *command)} soon"
+        except TimeoutError:
+            return "late"
+
+
+def none(link, times):
+    begun = time.monotonic()
+    got = {raw(link, ["3", "0", "0"]) for _ in range(times)}
+    late = time.monotonic() - begun > 2
+    return f"{' '.join(got)} {'late' if late else 'soon'}"
+
+
 def crowd(port, pid, command):
     silent = [socket.create_connection(("127.0.0.1", port))
               for _ in range(200)]
@@ -112,6 +141,10 @@ def main(port, lines):
                 print(once(link, *map(int, words[1:])))
             elif words[0] == "mute":
                 print(mute(port, link, list(map(int, words[1:]))))
+            elif words[0] == "deaf":
+                print(deaf(port, link, list(map(int, words[1:]))))
+            elif words[0] == "none":
+                print(none(link, int(words[1])))
             elif words[0] == "crowd":
                 words = list(map(int, words[1:]))
                 print(crowd(port, words[0], words[1:]))
