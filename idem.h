@@ -5300,7 +5300,8 @@ static int idemi_opening_journal(idem_table *t)
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
     // The next two sectors alone may show D7: as D6 does, they count as begun.
-    if (begun_over && (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
+    if (begun_over && idemi_journal_count_dead(t) >= 2 &&
+        (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
         j->sequence += 2;
     until = t->clock + j->defaults.retention;
     // An earlier loss may have been recorded with a longer default.
