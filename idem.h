@@ -2858,7 +2858,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          record, a granule begins with a byte that is not erased;
      D5. a sector that a header names is not there, except for the one that the
          header of the tail names, or was read before that header could be; or
-         no sector counts, and the oldest header names one;
+         no sector counts, and the oldest header names one; or the newest header
+         is sector_count or more after the head's tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, is of a slot or sender, not relocated, and no orphan (before
@@ -4274,6 +4275,10 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
             }
             j->head = sequence;
             j->tail = tail;
+            if (j->sequence - tail >= IDEMI_SECTOR_COUNT(j)) {      // D5
+                j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
+                t->stats.lost |= 1;
+            }
             return 1;
         }
     }
@@ -4630,6 +4635,18 @@ static void idemi_journal_erase_begun(idem_table *t, idem_token from)
     }
 }
 
+/* Erases the sectors between the old head and the new one, which has recorded a
+   loss: none may show it to the next boot, or pass for a head (D10). */
+static void idemi_journal_erase_passed(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t head = j->sequence--;
+
+    idemi_journal_erase_begun(t, 0);
+    j->sequence = head;
+    j->erase = 0;
+}
+
 /* Sets next_tail for a head in the next sector; returns whether that leaves
    room to begin another one later.  Right after a head it does (R5).  After
    skipped sectors it does if all live items fit into the heads that can still
@@ -4654,7 +4671,8 @@ static int idemi_journal_plan_next(idem_table *t)
      3  makes room to begin another head later (R4), and tries the next sector;
         after a failure once more
      4  looks again at a storage that was blank
-     5  the new sector is the head, and the tail moves
+     5  after a loss erases what the new head has passed over
+     6  the new sector is the head, and the tail moves
    After a failure the old head is closed: the new one may count at the next
    opening, whatever was returned. */
 static int idemi_journal_rotate(idem_table *t)
@@ -4704,7 +4722,9 @@ static int idemi_journal_rotate(idem_table *t)
             j->broken = 1;
         return IDEM_E_STORAGE;
     }
-    j->rotated = 1;                                         // 5
+    if (!j->rotated && t->stats.lost)                       // 5
+        idemi_journal_erase_passed(t);
+    j->rotated = 1;                                         // 6
     j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
     j->head = j->sequence;
@@ -5300,7 +5320,7 @@ static int idemi_opening_journal(idem_table *t)
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
     // The next two sectors alone may show D7: as D6 does, they count as begun.
-    if (begun_over && idemi_journal_count_dead(t) >= 2 &&
+    if (begun_over && j->sequence + 3 - j->tail <= IDEMI_SECTOR_COUNT(j) &&
         (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
         j->sequence += 2;
     until = t->clock + j->defaults.retention;

@@ -690,6 +690,8 @@ def read(device):
                  not is_stale(device, table, headers, h)), None)
     if newest_first and not head and newest_first[-1].previous:
         table.lost.add("D5")
+    if head and max(headers) - head.tail >= device.sector_count:
+        table.lost.add("D5")
     sectors = sectors_that_count(table, headers, head) if head else []
     if head:
         table.time = table.swept = sectors[0].time

@@ -644,6 +644,47 @@ TEST(s4_a_head_after_two_failing_sectors_is_missed)
     }
 }
 
+/* The records of the head cannot be read in one boot, which knows of a loss and
+   makes another head.  Later the first one is found again, and the other was
+   begun in vain. */
+TEST(s2_what_follows_such_a_boot_is_not_skipped_with_it)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(media[m], "A1 P B2");
+        flip(newest().at + 4, 3);
+        run("C2 P A3");
+        dead_at = newest_sector() + wrote.header_len;
+        dead_len = d->medium.sector_size - wrote.header_len;
+        run("P");
+        (void)answer('B', 4);
+        dead_len = 0;
+        run("P B5:uncertain C5:ok P B5:replay");
+    }
+}
+
+/* The three newest headers are damaged, and one that a cut left without a commit
+   record stands where the tail was. */
+TEST(s5_a_tail_that_was_begun_anew_is_a_loss)
+{
+    for (unsigned n = 0; n < 12 * 8; n++) {
+        device *d = device_on(&nor, "capacity=6");
+        uint32_t size = d->medium.sector_size, head;
+        uint32_t sectors = d->storage.sector_count;
+        run_of("rotate@ A4", 10 + n / 8);
+        run_of("rotate@ P", sectors - 1);
+        d->damaged = 1;
+        head = newest_sector() / size + sectors;
+        flash_cut(&d->medium, n % 8, FLASH_NOTHING);
+        (void)answer('B', 20);
+        for (uint32_t back = 0; back < 3; back++)
+            lose_header((head - back) % sectors * size);
+        run("P");
+        is(idem_check(the.table), 0);
+        if (answer('B', 4) != IDEM_REPLAY)
+            run("loss B5:uncertain");
+    }
+}
+
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_sector_is_no_loss)
