@@ -4615,18 +4615,17 @@ static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
         needs[j->last_item] = last_needs;
 }
 
-/* Erases uncommitted sectors after the head whose tokens begin at `from` or
-   later, the newest first: so none can be taken for the head later, and their
-   sequences can be used again. */
-static void idemi_journal_erase_begun(idem_table *t, idem_token from)
+/* Erases uncommitted sectors after the head that have the sequence `from` or a
+   later one, the newest first: so none can be taken for the head later, and
+   their sequences can be used again. */
+static void idemi_journal_erase_begun(idem_table *t, uint32_t from)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
     if (j->erase == IDEMI_ERASING)      // the sector after the newest one
         (void)idemi_storage_erase(t, 1);
-    while (j->sequence > last &&
-           idemi_record_token(t, j->sequence, 0) >= from) {
+    while (j->sequence > last && j->sequence >= from) {
         j->sequence--;
         if (idemi_storage_erase_now(t) < 0) {
             j->sequence++;
@@ -4699,7 +4698,7 @@ static int idemi_journal_rotate(idem_table *t)
         // find them, too.
         while (!idemi_journal_plan_next(t)) {
             uint32_t newest = j->sequence;
-            idemi_journal_erase_begun(t, idemi_record_token(t, newest, 0));
+            idemi_journal_erase_begun(t, newest);
             if (j->sequence == newest)
                 return IDEM_E_SPACE;
         }
@@ -5320,7 +5319,7 @@ static int idemi_opening_journal(idem_table *t)
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_find_headless(t);
     // The next two sectors alone may show D7: as D6 does, they count as begun.
-    if (begun_over && j->sequence + 3 - j->tail <= IDEMI_SECTOR_COUNT(j) &&
+    if (begun_over && idemi_journal_count_dead(t) >= 2 &&
         (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
         j->sequence += 2;
     until = t->clock + j->defaults.retention;
