@@ -10,9 +10,13 @@ listens on, then what the client has done.
 "slow CLOCK QOS"
                 a sender: takes its messages, and acknowledges none before
                 it has set CLOCK 1000 s ahead: for how long the next may be kept"""
+import os
 import socket
 import struct
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../servers"))
+from ahead import set_ahead
 
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = range(1, 8)
 SUBSCRIBE, SUBACK, _, _, PINGREQ, PINGRESP = range(8, 14)
@@ -54,13 +58,6 @@ def properties(at, data):
         all_of_them[kind] = value if kind in SIZES else value[2:]
         at += size
     return all_of_them, end
-
-
-def set_ahead(clock, seconds):
-    with open(clock, "r+b") as file:
-        us, = struct.unpack("q", file.read(8))
-        file.seek(0)
-        file.write(struct.pack("q", us + seconds * 1000000))
 
 
 class Client:

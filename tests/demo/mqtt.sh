@@ -386,11 +386,9 @@ begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
 # It must not execute a command whose answer it forgets at that moment.
 suspended() {
     make_clock pumpd
-    run_with="with_clock pumpd"
-    AHEAD_ALL=1
-    export AHEAD_ALL
+    run_with="with_clocks pumpd"
     start_daemon "$broker_port" 1
-    unset run_with AHEAD_ALL
+    unset run_with
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     kill -STOP "$daemon"
     publish panel a 5
@@ -418,11 +416,9 @@ start_script() {
 come_round() {
     make_clock pumpd
     start_script round "$work/pumpd.ahead"
-    run_with="with_clock pumpd"
-    AHEAD_ALL=1
-    export AHEAD_ALL
+    run_with="with_clocks pumpd"
     start_daemon "$script_port" 2
-    unset run_with AHEAD_ALL
+    unset run_with
     wait $broker_script
     children=
     is "$(sed 1d "$name/round" | paste -sd ' ' -)" "x y"
@@ -436,12 +432,9 @@ slow() {
     make_clock pour
     for qos in 1 2; do
         start_script slow "$work/pour.ahead" $qos
-        AHEAD_ALL=1
-        export AHEAD_ALL
-        with_clock pour "$pour" --port "$script_port" --qos $qos --retry 20 \
+        with_clocks pour "$pour" --port "$script_port" --qos $qos --retry 20 \
             --deadline 2000 a 5 >"$name/a" 2>>"$name.log" &
         children="$children $!"
-        unset AHEAD_ALL
         wait $broker_script
         is "$(sed 1d "$name/slow")" "kept for as long as there is left"
         signal=KILL

@@ -147,11 +147,9 @@ suspended() {
     mkdir "$work/$name"
     "$B/fleet/gateway" --new-log "$work/$name/log"
     make_clock gateway
-    run_with="with_clock gateway"
-    AHEAD_ALL=1
-    export AHEAD_ALL
+    run_with="with_clocks gateway"
     start_gateway 1 --store "$redis_url#suspended"
-    unset run_with AHEAD_ALL
+    unset run_with
     wait_for test -s "$work/$name/ready-1"
     "$pour" --port "$broker_port" a 3 >"$work/$name/answer"
     kill -STOP "$gateway_1"

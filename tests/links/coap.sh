@@ -212,13 +212,10 @@ silence() {
     listener=$!
     children=$listener
     wait_for test -s "$work/silence/heard"
-    AHEAD_ALL=1
-    export AHEAD_ALL
-    seq -f "k%.0f 5" 0 24 | with_clock pour "$B/coap/pour" \
+    seq -f "k%.0f 5" 0 24 | with_clocks pour "$B/coap/pour" \
         "$(head -n 1 "$work/silence/heard")" \
         >"$work/silence/answers" 2>>"$work/silence.log" &
     children="$children $!"
-    unset AHEAD_ALL
     wait "$listener"
     is "$(tail -n 1 "$work/silence/heard")" \
         "0 older, 0 after the deadline, 24 others: soon"

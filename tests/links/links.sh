@@ -31,11 +31,8 @@ start() {
 start_clocked() {
     make_clock "$name"
     plain=$server
-    server="with_clock $name $server"
-    AHEAD_ALL=1
-    export AHEAD_ALL
+    server="with_clocks $name $server"
     start "$@"
-    unset AHEAD_ALL
     server=$plain
 }
 

@@ -72,12 +72,7 @@ make_clock() {
 
 # ahead STORE SECONDS: sets its clock ahead
 ahead() {
-    python3 -c 'import struct, sys
-with open(sys.argv[1], "r+b") as file:
-    us, = struct.unpack("q", file.read(8))
-    file.seek(0)
-    file.write(struct.pack("q", us + 1000000 * int(sys.argv[2])))
-' "$work/$1.ahead" "$2"
+    python3 $servers/ahead.py "$work/$1.ahead" "$2"
 }
 
 # with_clock STORE COMMAND...
@@ -86,6 +81,12 @@ with_clock() {
     shift
     [ "${clocks:-}" != real ] || exec "$@"
     AHEAD=$clock_of LD_PRELOAD=$work/clock.so exec "$@"
+}
+
+# with_clocks STORE COMMAND...: all clocks are ahead, as if it had been suspended
+with_clocks() {
+    export AHEAD_ALL=1
+    with_clock "$@"
 }
 
 # need SERVER...: those that are not running yet are started

@@ -251,18 +251,23 @@ static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
     return device_operated((device *)ctx, outage_of_reads.result);
 }
 
-/* Opens what was saved; all is read again after that. */
-static int open_without(uint32_t from, uint32_t many, int result)
+static void begin_outage(uint32_t from, uint32_t many, int result)
 {
-    int opened;
-
-    load();
     the.damaged = 1;
     the.storage.read = read_in_outage;
     outage_of_reads.from = from;
     outage_of_reads.many = many;
     outage_of_reads.count = 0;
     outage_of_reads.result = result;
+}
+
+/* Opens what was saved; all is read again after that. */
+static int open_without(uint32_t from, uint32_t many, int result)
+{
+    int opened;
+
+    load();
+    begin_outage(from, many, result);
     opened = reopen();
     outage_of_reads.many = 0;
     return opened;
@@ -385,11 +390,7 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
     for (unsigned n = 3; n < 3 * 20; n++) {
         device_on(&roomy, lines[n % 3]);
         run_of("rotate@", n / 3);
-        outage_of_reads.from = outage_of_reads.count = 0;
-        outage_of_reads.many = UINT32_MAX;
-        outage_of_reads.result = FLASH_OK;
-        the.storage.read = read_in_outage;
-        the.damaged = 1;
+        begin_outage(0, UINT32_MAX, FLASH_OK);
         is(reopen(), IDEM_OK);
         is(answer('B', 6), IDEM_E_STORAGE);
         is(answer('B', 6), IDEM_E_STORAGE);
@@ -400,23 +401,28 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
     }
 }
 
-/* Nothing is read but erased bytes until a journal has been begun over the one
-   that is there.  That is seen then, and left alone, though calls are repeated. */
-TEST(s2_no_more_is_written_over_a_journal_that_is_seen)
+/* In what is there nothing is read but erased bytes until a journal has been
+   begun over it; then all is. */
+static void begin_over(void)
 {
     uint32_t reads;
 
+    save();
+    (void)open_without(0, UINT32_MAX, FLASH_OK);
+    reads = outage_of_reads.count;
+    load();
+    begin_outage(0, reads + the.storage.sector_count, FLASH_OK);
+    is(reopen(), IDEM_OK);
+    is(answer('B', 6), IDEM_E_STORAGE);
+}
+
+/* It is seen then, and left alone, though calls are repeated. */
+TEST(s2_no_more_is_written_over_a_journal_that_is_seen)
+{
     for (unsigned n = 0; n < 20; n++) {
         device_on(&nor, "sectors=8 capacity=4");
         run_of("rotate@ B5,retention C5", 10 + n);
-        save();
-        (void)open_without(0, UINT32_MAX, FLASH_OK);
-        reads = outage_of_reads.count;
-        load();
-        outage_of_reads.count = 0;
-        outage_of_reads.many = reads + the.storage.sector_count;
-        is(reopen(), IDEM_OK);
-        is(answer('B', 6), IDEM_E_STORAGE);
+        begin_over();
         run("B6:storage untouched B7:storage untouched m untouched");
         is(reopen(), IDEM_OK);
         if (answer('B', 5) != IDEM_REPLAY)
@@ -429,21 +435,13 @@ TEST(s2_no_more_is_written_over_a_journal_that_is_seen)
 TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
 {
     for (uint32_t n = 0; n < 12 * 12; n++) {
-        uint32_t reads;
         device_on(&nor, "sectors=8 capacity=4");
         run_of("rotate@ A4 rotate4 P fail2", 10 + n / 12);
         the.damaged = 1;
         flash_cut(&the.medium, n % 12, FLASH_NOTHING);
         (void)answer('B', 20);
         (void)reopen();
-        save();
-        (void)open_without(0, UINT32_MAX, FLASH_OK);
-        reads = outage_of_reads.count;
-        load();
-        outage_of_reads.count = 0;
-        outage_of_reads.many = reads + the.storage.sector_count;
-        is(reopen(), IDEM_OK);
-        is(answer('B', 6), IDEM_E_STORAGE);
+        begin_over();
         outage_of_reads.many = 0;
         is(reopen(), IDEM_OK);
         save();
