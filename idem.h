@@ -3,7 +3,7 @@
 
    A sender that gets no answer sends its command again, with the same key.
    idem.h lets the device execute it once, and answer every repeat alike: until
-   a restart; with a journal (>>durable) through restarts and power cuts, too.
+   a restart, or with a journal (>>durable) through restarts and power cuts.
 
    ```c
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
@@ -41,7 +41,7 @@
    With a journal in flash; callbacks (>>porting) and a stored secret are yours:
    ```c
    IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
-   static const idem_storage flash = {       // sector_count is so for ever
+   static const idem_storage flash = {       // sector_count can never change
        .read = flash_read, .prog = flash_prog, .erase = flash_erase,
        .sector_size = 4096, .sector_count = 8, .prog_size = 8, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
@@ -147,7 +147,7 @@
 
    (*) From idem_run with reply.claim.token set: the handler ran; not stored.
    An attempt counts from its claim on, even if power fails before the effect:
-   if it often fails, and your handler can look, raise max_attempts (to 255).
+   if that is often so, and your handler can look, raise max_attempts (to 255).
 
    >>replying   answers to the sender (HTTP: the IETF's Idempotency-Key draft)
 
@@ -225,7 +225,7 @@
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
                 boot).  Set it above the longest command, or renew: a repeat
                 that comes after it, while the pump still runs, is RECOVER.
-                Until one comes, the holder may complete, renew or release.
+                Until then the claim is current, for one retention at most.
      retention  retention_ms from the completion on, or of an interrupted key
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
@@ -261,7 +261,7 @@
    >>durable   a journal: memory that survives power cuts
 
    Set config.storage (>>porting; for a file >>posix).  RAM has all of every
-   key: only idem_open reads.  It takes blank storage or this journal only.
+   key: no look-up reads.  idem_open takes blank storage or this journal only.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
@@ -329,11 +329,11 @@
      - Emergency stop: do not ask the table.  Stopping twice is harmless;
        refusing to stop because a table is full is not.
      - A long operation: call idem_renew meanwhile; on IDEM_E_FENCED, stop.
-     - An effect that is the application's own state (a total, a counter): give
-       the new state to idem_complete as outcome.state.  State and outcome are
-       one record, so on IDEM_RECOVER the effect has not happened: execute it.
-       On IDEM_UNCERTAIN it may have: let a person look.  Let no other command
-       in between reading the state and completing.
+     - An effect that is the application's own state (a total, a counter): read
+       it with idem_state, and give the new one to idem_complete as
+       outcome.state.  They are one record, so on IDEM_RECOVER the effect has
+       not happened: execute it.  On IDEM_UNCERTAIN it may have: let a person
+       look.  Let no other command in between reading and completing.
 
    >>delivery
 
@@ -366,8 +366,8 @@
    raise it, but is refused once the floor has passed it.  A new sender may
    start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
    the sender takes a higher epoch, from its clock or a counter of its starts.
-   Authenticate it: no epoch is above 4,294,967,295.  idem_forget with neither
-   key nor sequence forgets a sender: its keys, floor and epoch.
+   Authenticate it: after a forged epoch of 4,294,967,295 it can take no other.
+   idem_forget without key and sequence forgets a sender: keys, floor, epoch.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  A quarter more
@@ -531,7 +531,7 @@ extern "C" {
    >>types
 
    Interface: idem_storage, idem_config, _request, _claim, _reply, _outcome,
-   _job, _entry, _stats.  The other structs are visible so that you can allocate
+   _job, _info, _stats.  The other structs are visible so that you can allocate
    them; their fields are for a debugger, and promised only where marked so.
    C++20 names fields in initializers as C99 does, but in this order; before
    that zero a struct, and assign its fields.
@@ -597,7 +597,8 @@ typedef uint32_t idem_token;
 #endif
 
 /* The storage of a journal.  Never written: may be in ROM.  Callbacks return 0,
-   or any other number for a failure, which is stored in table.storage_error.
+   or any other number for a failure, which is stored in table.storage_error
+   (but see erasing, and sync_unlocked).
    After a failed program or erase nothing more is written to the sector until
    it is erased again, in the next round; none is marked as bad.  Callbacks run
    with the lock held (>>concurrency has exceptions), and must not call the
@@ -605,16 +606,17 @@ typedef uint32_t idem_token;
    and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
-    /* Any bytes of the storage, 1 to sector_size.  A granule whose programming
-       was interrupted may be anything, or fail (ECC).  After a failure asked
+    /* Any bytes of the storage, 1 to sector_size, at any address: where a chip
+       reads whole words, copy from these.  A granule whose programming was
+       interrupted may be anything, or fail (ECC).  After a failure asked
        again byte by byte.  A chip that is asleep, busy or absent must fail, and
        not return erased bytes: that looks blank, and a new journal replaces the
        old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-    /* Whole granules of one sector, erased ones if there is an erase.  They may
-       cross a page of the chip: program each part.  Addresses do not ascend (so
-       no NAND): a header is written after the first records.  Durable when prog
-       or a later sync returns 0. */
+    /* Whole granules of one sector, up to all of it, erased ones if there is an
+       erase.  They may cross a page of the chip: program each part.  Addresses
+       do not ascend (so no NAND): a header is written after the first records.
+       Durable when prog or a later sync returns 0. */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
     /* With sync, erases must become durable in their order, and before later
        programs.  NULL: programming replaces old bytes (EEPROM, FRAM, a file); a
@@ -633,12 +635,13 @@ typedef struct idem_storage {
     /* As sync, but idem_sync calls it without the lock, so that the other
        callbacks may run meanwhile (>>concurrency).  This and sync must wait for
        each other; once either has failed, both fail until the storage is opened
-       again.  NULL: idem_sync calls sync, under the lock; without sync it must
-       be NULL. */
+       again.  So the failure that is stored is that of the sync which follows.
+       NULL: idem_sync calls sync, under the lock; without sync it must be
+       NULL. */
     int    (*sync_unlocked)(void *ctx);
-    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; at
-                                   least a header and three to four records
-                                   (IDEM_SECTORS is 0 if it is too small) */
+    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
+                                   for a header, three of the longest records
+                                   and the state (if not: IDEM_SECTORS is 0) */
     uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS); together below
                                    4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
@@ -684,21 +687,21 @@ typedef struct idem_config {
 typedef struct idem_request {
     const void *scope;          /* whose key; may be empty */
     size_t      scope_len;
-    const void *key;            /* at least one byte; none if there is a */
-    size_t      key_len;        /* sequence */
-    uint32_t    epoch;          /* with a sequence, which then is the key: */
-    uint32_t    sequence;       /* 1 and up; 0: none (>>senders) */
+    const void *key;            /* at least one byte; none with a sequence */
+    size_t      key_len;
+    uint32_t    epoch;          /* of the sequence (>>senders) */
+    uint32_t    sequence;       /* 1 and up: with epoch the key; 0: none */
     const void *payload;        /* hashed, not kept; may be empty */
     size_t      payload_len;
-    uint64_t    fingerprint;    /* instead of the payload, if */
-    uint8_t     has_fingerprint;                          /* this is not 0 */
+    uint64_t    fingerprint;    /* instead of the payload's */
+    uint8_t     has_fingerprint;    /* not 0: fingerprint is set */
     uint16_t    response_size;  /* bytes to reserve; 0: response_max */
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
     uint32_t    retention_ms;   /* 0: the default, which is also what counts for
                                    a key that was lost (S4) */
     uint32_t    age_ms;         /* since the first send (>>full); 0: unknown */
-    void       *buffer;         /* where a stored response is copied; may be */
-    size_t      buffer_size;    /* NULL; bytes there */
+    void       *buffer;         /* where a stored response is copied, or NULL */
+    size_t      buffer_size;    /* bytes there */
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
@@ -818,8 +821,8 @@ typedef struct idem_link {
     idem_short newer;           /* of a free slot: the next free one */
 } idem_link;
 
-/* A word of the index: numbers of slots, of tags, and the lowest distance that
-   is not exact; and how many words there are for each key */
+/* A word of the index: numbers of slots and of tags; the distance as which all
+   longer ones are stored; and how many words there are for each key */
 #define IDEMI_WORD_SLOTS 0x1000000u
 #define IDEMI_WORD_TAGS 32u
 #define IDEMI_WORD_OFFSET 7u
@@ -995,9 +998,9 @@ typedef union idem_fingerprint_state {
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4.  A key
-   takes key_max + response_max, rounded up to 4; 30 bytes for its other fields;
-   and 10 (IDEM_WIDE: 26) to find it.  The factor sizeof(char) makes it a size_t
-   without a cast, which C++ compilers warn about. */
+   takes key_max + response_max, rounded up to 4; 30 bytes (IDEM_WIDE: 32) for
+   its other fields; and 10 (24) to find it.  The factor sizeof(char) makes it a
+   size_t without a cast, which C++ compilers warn about. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) +                                                       \
@@ -1121,13 +1124,14 @@ typedef union idem_fingerprint_state {
      - No pointer may be NULL but memory of idem_open, ctx of idem_run,
        request.buffer, info.id, bytes of which there are 0, and what >>types
        allows.
-     - Every function that takes a table may answer IDEM_E_ARG (NULL where it is
-       not allowed, a table that is not open) and IDEM_E_LOCK.  Then the table
-       has not changed, the clock included (but see idem_run).  Apart from these
-       only the results named can come.
-     - idem_begin and idem_run zero claim and reply first, whatever they answer,
-       if neither is NULL; idem_begin_many the replies, unless it is IDEM_E_ARG.
-       Other outputs that no result names stay as they were.
+     - Every function that takes an open table may answer IDEM_E_ARG (NULL where
+       it is not allowed, a table that is not open) and, but for idem_check,
+       IDEM_E_LOCK.  Then the table has not changed, the clock included (but see
+       idem_run).  Apart from these only the results named can come.
+     - idem_begin and idem_run zero claim and reply first, whatever they answer
+       (idem_begin no reply if claim is NULL); idem_begin_many the replies,
+       unless it is IDEM_E_ARG.  Other outputs that no result names stay as they
+       were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
@@ -1194,8 +1198,8 @@ typedef union idem_fingerprint_state {
      IDEM_E_STORAGE  the storage was not ready: read again it is different
                      (>>recovery, B); storage_error may be 0.  Or no journal was
                      found, the storage is not blank, and a read failed.
-                     (Sectors 1 to 3 of blank storage may be torn, and fail to
-                     be read.)  Open again
+                     (A read that fails in sectors 1 to 3 does not count: they
+                     may be torn.)  Open again
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed; one of a file with other
    options is not touched. */
@@ -1220,9 +1224,9 @@ int idem_format_(idem_table *table, const idem_config *config, void *memory,
                  size_t size, uint32_t now_ms, uint32_t build);
 
 /* For other languages: bytes of memory that idem_open needs with this
-   configuration; and sectors that its storage must have, at least: set
-   sector_count to these first.  0 if there can be no such table, or storage
-   (set read and prog): idem_explain says why, once sector_count is 5. */
+   configuration; and sectors that its storage must have, at least.  First set
+   read and prog, then sector_count from idem_sector_count.  0: there can be no
+   such table or storage; set sector_count to 5, and ask idem_explain. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
@@ -1236,9 +1240,9 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                         no senders; lease or retention out of range
      IDEM_E_TOO_LARGE   scope and key over key_max, response_size over
                         response_max
-     IDEM_E_STORAGE     nothing is granted, but may be found granted after a
-                        restart (IDEM_RECOVER); under IDEM_EVICT_OLDEST the key
-                        or sender that was to make room may be gone
+     IDEM_E_STORAGE     nothing is granted.  After a restart it may be found
+                        granted (IDEM_RECOVER), and under IDEM_EVICT_OLDEST the
+                        key or sender that was to make room may be gone
      IDEM_E_SPACE       too many sectors fail (stats.skipped); or tokens are at
                         their end (without IDEM_WIDE: 4 GB of journal written)
    A claim taken over (attempt above 1) has the lease, retention and reservation
@@ -1248,7 +1252,7 @@ IDEM_API IDEMI_MUST_USE
 int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
                const idem_request *request, uint32_t now_ms);
 
-#define IDEM_MANY 16
+#define IDEM_MANY 16            /* requests in one call, at most */
 
 /* As idem_begin of each request, one after the other, under one lock: for hosts
    that read requests in bursts.  Faster than single calls where the table is
@@ -1297,7 +1301,7 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms);
 
-/* A handler executes a command for idem_run, which holds the claim and not the
+/* A handler executes a command; idem_run holds the claim meanwhile, but not the
    lock.  It fills in job->outcome, whose bytes must last until idem_run
    returns.  The response may be in request->buffer, from its start on, but
    nowhere else in it.  Returns one of these (>>handler), not the result of a
@@ -1442,11 +1446,11 @@ IDEM_API const char *idem_text(int result);
    its possible values, or that the journal in the storage has another.  It also
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
    idem_open takes.  NULL: idem_open finds no fault either, but perhaps with the
-   memory or a lock.  If all headers are damaged, this sees none or another's;
-   idem_open may take it, with a loss.  Reads all of the storage at worst,
-   without the lock: not while a table with that storage is in a call.  Changes
-   nothing, takes 400 bytes of stack.  Its texts are linked only where it is
-   called. */
+   memory, or a storage that is not ready.  If all headers are damaged, this
+   sees none or another's; idem_open may take it, with a loss.  Reads all of the
+   storage at worst, without the lock: not while a table with that storage is in
+   a call.  Changes nothing, takes 400 bytes of stack.  Its texts are linked
+   only where this or a function that computes a size is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that >>check lists: 0, the number of one that is
@@ -1707,8 +1711,8 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
      IDEMI_APART    with -Os never inlined: its locals stay out of the frame of
                     its caller
      IDEMI_INTO     with -Os always inlined (`make size PART=hints` finds which)
-     IDEMI_FLAT     otherwise all that it calls becomes part of it
-     IDEMI_UNROLL   otherwise a loop makes four rounds at a time
+     IDEMI_FLAT     without -Os all that it calls becomes part of it
+     IDEMI_UNROLL   without -Os a loop makes four rounds at a time
      IDEMI_SLOW     never inlined: it stays out of the fast path
      IDEMI_SELDOM   the condition is unlikely: a table in RAM is to be fast */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
@@ -1762,7 +1766,8 @@ IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-/* Decodes words of four bytes, the lowest first; `writing`: encodes them. */
+/* Decodes words of four bytes, the lowest first; `writing`: encodes them, after
+   which decoding changes nothing. */
 static void idemi_basics_code_words(unsigned char *bytes, uint32_t *words,
                                     unsigned count, int writing)
 {
@@ -2038,7 +2043,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 
    Every 2^28 ms of logical time the sweep (idemi_keys_sweep) drops all expired
    keys, so no time gets older than that, and comes back as one ahead.  So the
-   functions that move the clock are in >>keys.
+   functions that move the clock of an open table are in >>keys.
 
    C1  A lease that has an end ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
@@ -2084,7 +2089,7 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
    that follow from them.  The secret is always the table's.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
-/* Here no parameter can hide the user's name. */
+/* A function: in a macro a parameter of ours could have the user's name. */
 static inline const idem_config *idemi_configured(void)
 {
     return &(IDEM_CONFIG);
@@ -2643,7 +2648,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      all         every record
      key         bit 0x08 of flags
      finished    status 2 or 3
-     replacing   bits 0x04 and 0x08, but not status 2 or 3
+     replacing   bits 0x04 and 0x08, but not status 2 or 3: its sender took over
+                 another's entry
      both        finished or replacing
      sender      bit 0x04, but neither 0x08 nor a status
      state       bit 0x20
@@ -2697,7 +2703,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      0x40       all before it in the sector was durable
 
    options: 0x80 for a relocated record.  Bit i: the i-th optional field is
-   there, counted from 0 among those that a record of its kind can have.
+   there, counted from 0 among those that a record of its kind can have: so
+   scope_len has bit 2 in a record that is finished or replacing, else bit 0.
 
    The token of a claim is where it was first written, sequence x sector_size +
    offset; with volatile_claims one more than the last.  Its high half is not
@@ -3388,7 +3395,7 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 /* ---------------------------------------------------------------------------
    >>keys      the life of a key
 
-   A key's state changes (>>life) in
+   A key's state changes (>>life) in >>opening, when it is read, and in
      unknown to claimed, and claimed anew   idemi_command_grant
      claimed to finished                    idemi_keys_finish
      claimed or finished to unknown         idemi_keys_expire, idemi_keys_forget,
@@ -3397,7 +3404,7 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
 
    K1  A slot in use is in progress, completed or failed; only finished ones can
        be undelivered, only one in progress can be endless.
-   K2  Its lengths are inside the configured limits, its key is not empty.
+   K2  Its lengths are inside the configured limits.
    K3  used and pending are the numbers of slots in use and undelivered ones.
    K4  It has had at least one attempt, and its token was granted.
    ------------------------------------------------------------------------ */
@@ -4044,7 +4051,7 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
              s->attempts && s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* True if a record that is bound to a claim is an orphan (>>recovery).  `check`
+/* True if a record that is bound to a claim is an orphan (Q1 to Q3).  `check`
    is the stored check XORed with that of the bytes: the binding. */
 static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
@@ -4059,7 +4066,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
 }
 
 /* Reads the record at an offset in a sector; returns its length in whole
-   granules, or 0 if there is none.  Of an orphan half the check is tested. */
+   granules, or 0 if there is none (W2, W4). */
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
                                     unsigned char *start)
@@ -4101,7 +4108,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
 }
 
 /* As idemi_reading_parse, but reads the bytes first: at most offsets one byte
-   shows that there is no record. */
+   shows that there is no record (W1). */
 static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
@@ -4214,7 +4221,8 @@ static uint32_t idemi_reading_newest(idem_table *t)
 #define IDEMI_REREADINGS 30u
 
 /* Reads all headers again; returns whether the newest one is not what it was.
-   A torn one may come and go: it is read up to IDEMI_REREADINGS times. */
+   A torn one may come and go: it is read up to IDEMI_REREADINGS times, and is
+   no change once it was as before. */
 static int idemi_reading_newest_again(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
@@ -4681,7 +4689,7 @@ static int idemi_journal_rotate(idem_table *t)
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
-    // 1: it was not ready, and holds a journal: write nothing.
+    // 1: it was not ready, and holds a journal: write nothing (B5).
     if (!j->sequence && idemi_reading_newest_again(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
@@ -4712,9 +4720,9 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
-    // 4: it has this header now, and no newer one.  If not, it was not ready:
-    // acknowledge nothing, as an older journal could hide this one; and write
-    // no more over that.
+    // 4: it has this header now, and no newer one.  If not, it was not ready
+    // (B6): acknowledge nothing, as an older journal could hide this one; and
+    // write no more over that.
     if (!j->head && idemi_reading_newest_again(t)) {
         idemi_journal_close(j);
         if (idemi_reading_newest(t) > j->sequence)
@@ -5103,7 +5111,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
 }
 
 /* Reads a sector.  For each position:
-     1  no valid record, or one on the wrong side of relocated_end: go on
+     1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  the record's time; its content, or a loss if that does not fit (D8)
      4  it is the newest record, and the next header will end the sector here
@@ -5200,8 +5208,8 @@ static int idemi_opening_next_sector(idem_table *t, uint32_t sequence,
     return 1;
 }
 
-/* Reads all sectors from the tail to the head.  Counts D5, and a head whose
-   header does not read the same again. */
+/* Reads all sectors from the tail to the head (P2 to P4).  Counts D5, and a
+   head whose header does not read the same again. */
 IDEMI_APART
 static void idemi_opening_sectors(idem_table *t)
 {
@@ -5252,7 +5260,7 @@ static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 }
 
 /* Reads a whole storage that has no header: IDEM_OK if it is blank, else
-   IDEM_E_STORAGE if it was not ready, or IDEM_E_FORMAT (>>recovery). */
+   IDEM_E_STORAGE if it was not ready (B4), or IDEM_E_FORMAT. */
 static int idemi_opening_check_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5308,9 +5316,9 @@ static int idemi_opening_journal(idem_table *t)
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
-    // It was not ready: the newest header is another one now, a newer sector
-    // counts, by A2, as a commit record alone may be torn and unstable, or the
-    // head has more records.
+    // It was not ready: the newest header is another one now (B3), a newer
+    // sector counts, by A2, as a commit record alone may be torn and unstable
+    // (B1), or the head has more records (B2).
     if (idemi_reading_newest_again(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
@@ -5512,7 +5520,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
    >>commands  the calls, with the lock held
 
    A call writes first, if there is a journal, and then changes the table, which
-   cannot fail: so a call that fails changed nothing (S7).
+   cannot fail: so a call that fails changed nothing (S7).  What changes before
+   is put back, or shows in no answer, as the dropping of expired keys.
    ------------------------------------------------------------------------ */
 
 #define IDEMI_MAINTAIN_SLOTS 64
@@ -6444,8 +6453,8 @@ static const char *idemi_explain_room(const idem_config *config)
 {
     uint32_t sectors = idemi_explain_sectors(config);
 
-    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, four "
-                            "of the longest records and the state")
+    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, "
+                            "three of the longest records and the state")
     IDEMI_EXPLAIN(config->storage->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
                   "see IDEM_SECTORS and table.needed")
@@ -7508,7 +7517,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
    F5  The locked file is the one that the path names, at opening and whenever a
        sync has succeeded; and it has its size.
 
-   Functions return 0 or an errno, unless their comment says otherwise.
+   Functions return 0 or an errno; _is_ functions whether it is so.
    ------------------------------------------------------------------------ */
 
 /* Bytes of the longest path, and of zeros written at a time. */
@@ -7549,8 +7558,9 @@ static int idemi_file_move(int fd, uint32_t at, void *dst, const void *src,
     return 0;
 }
 
-/* Make a file durable, and make the kernel forget its pages.  On macOS fsync
-   ends at the disk's own cache, and nothing does the latter. */
+/* Make a file durable (0, or -1 with errno), and make the kernel forget its
+   pages.  On macOS fsync ends at the disk's own cache, and nothing does the
+   latter. */
 #ifdef __APPLE__
 static int idemi_file_full_sync(int fd)
 {
@@ -7651,6 +7661,7 @@ static int idemi_file_check_name(const idem_file *file, idemi_file_facts *is)
     return is->inode == named.inode && is->device == named.device ? 0 : ESTALE;
 }
 
+/* Bytes */
 static uint32_t idemi_file_size(const idem_file *file)
 {
     return file->storage.sector_size * file->storage.sector_count;
