@@ -1162,13 +1162,14 @@ typedef union idem_fingerprint_state {
                           sector.  For each sender that was forgotten, and each
                           that has no entry and finds none without a floor: all
                           n slots
-     any that writes      one program; in a rotation one erase, the header, the
-                          commit record, as many relocated records as fit into
-                          a sector, and twice n numbers and entries for each
-                          sector that is emptied.  A failing sector, a loss,
-                          limits that have grown, state in the smallest sectors,
-                          or with volatile_claims an interrupted rotation: more
-                          rotations
+     any that writes      one program; in a rotation one erase (after one that
+                          was interrupted, one more for each sector that it had
+                          begun), the header, the commit record, as many
+                          relocated records as fit into a sector, and twice n
+                          numbers and entries for each sector that is emptied.
+                          A failing sector, a loss, limits that have grown,
+                          state in the smallest sectors, or with volatile_claims
+                          an interrupted rotation: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -4642,6 +4643,19 @@ static void idemi_journal_erase_begun(idem_table *t, uint32_t from)
     }
 }
 
+/* Erases the sectors that an earlier boot began after the head, and one more: it
+   may have been begun, too, and its erase cut in the boot before, so that it
+   reads as erased now and as a head later. */
+static void idemi_journal_erase_interrupted(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    if (j->head && j->sequence > j->head && idemi_journal_count_dead(t))
+        (void)idemi_storage_erase(t, 1);
+    if (!j->broken)
+        idemi_journal_erase_begun(t, 0);
+}
+
 /* Erases the sectors between the old head and the new one, which has recorded a
    loss: none may show it to the next boot, or pass for a head (D10). */
 static void idemi_journal_erase_passed(idem_table *t)
@@ -4698,7 +4712,7 @@ static int idemi_journal_rotate(idem_table *t)
     // 2: not after a loss: they may hold the lost records (D6); nor after a
     // failure: that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
-        idemi_journal_erase_begun(t, 0);
+        idemi_journal_erase_interrupted(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         // 3: room is made by erasing sectors that do not count, the newest
         // first, and no more than must be.  Those with lost records (D6, D10)

@@ -765,11 +765,12 @@ static inline void device_check_lost(device *d)
     d->lost = 1;
 }
 
-/* Erases in a call: one, and none after idle work; in a boot's first, and for
-   each tear that read as a header at one boot only, one more.  With volatile
-   claims that is twice as much: a sector that was erased then is rotated past,
-   so that no token is granted twice.  What failed, and was begun in vain, costs
-   more; much later, too, if its header reads well only then. */
+/* Erases in a call: one, and none after idle work.  In a boot's first: one, one
+   more after a cut, and another one for each tear that read as a header at one
+   boot only.  With volatile claims that is twice as much: a sector that was
+   erased then is rotated past, so that no token is granted twice.  What failed,
+   and was begun in vain, costs more; much later, too, if its header reads well
+   only then. */
 static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
@@ -777,9 +778,11 @@ static inline void device_check_erases(const device *d)
     if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
         (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
-    PROMISE(d->erases <= ((d->idle && d->call.what != 'M' ? 0u : 1u) +
-                          (first ? 1 + d->unstable : 0)) *
-                             (first && d->config.volatile_claims ? 2 : 1));
+    if (first)
+        PROMISE(d->erases <= (1u + (d->harm > 0) + d->unstable) *
+                                 (d->config.volatile_claims ? 2 : 1));
+    else
+        PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u));
 }
 
 /* Looking through a large table takes long. */

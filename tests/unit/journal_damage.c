@@ -662,6 +662,33 @@ TEST(s2_what_follows_such_a_boot_is_not_skipped_with_it)
     }
 }
 
+/* Two heads were begun in vain.  The erase of the newer one was cut, and left
+   bits that read as erased in the next boot, and as before later. */
+TEST(s2_a_sector_whose_erase_was_cut_does_not_come_back)
+{
+    uint32_t size = nor.sector_size, erases;
+    operation older, newer;
+    unsigned sector;
+
+    for (unsigned heads = 3; heads < 3 + 8; heads++) {
+        device_on(&nor, "sectors=8 capacity=4");
+        run_of("rotate@ A3 P B3:replay", heads);
+        older = newest();                   // a commit record
+        run("P B3:replay");
+        newer = (operation){ FLASH_ERASE, newest_sector(), size };
+        sector = newer.at / size;
+        damage(older.at, older.len, BLANK);
+        lose(newer);
+        erases = the.medium.sector_erases[sector];
+        is(reopen(), IDEM_OK);
+        run("B3:replay A4");
+        if (the.medium.sector_erases[sector] == erases)
+            memcpy(the.medium.bytes + newer.at, hidden.bytes, size);
+        is(reopen(), IDEM_OK);
+        run("B3:replay B4:replay");
+    }
+}
+
 /* The three newest headers are damaged, and one that a cut left without a commit
    record stands where the tail was. */
 TEST(s5_a_tail_that_was_begun_anew_is_a_loss)

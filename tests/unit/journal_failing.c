@@ -57,6 +57,31 @@ static void in_time(char what, unsigned key, int expected)
     is(result, expected);
 }
 
+static uint32_t progs_before_failure;
+
+static int sync_fails(void *ctx)
+{
+    progs_before_failure = ((device *)ctx)->medium.progs;
+    return FLASH_E_FAULT;
+}
+
+/* .. in a boot that finds an interrupted rotation. */
+TEST(after_a_sync_that_failed_no_more_is_erased)
+{
+    static const medium *const synced_ones[] = { &cached, &synced };
+
+    for (unsigned n = 0; n < 2 * 20; n++) {
+        device_on(synced_ones[n % 2], "A1 P");
+        flash_cut(&the.medium, n / 2, FLASH_ALL);
+        the.damaged = 1;
+        (void)answer('B', 5);
+        is(reopen(), IDEM_OK);
+        the.storage.sync = sync_fails;
+        is(answer('B', 6), IDEM_E_STORAGE);
+        is(the.medium.progs, progs_before_failure);
+    }
+}
+
 /* A claim is given back, or its lease ends, or the key is forgotten: so another
    may follow.  The answer to the begin. */
 static int one_more(void)
