@@ -7787,7 +7787,7 @@ static int idemi_file_sync_name(const idem_file *file)
     if (fd < 0)
         return errno;
     error = idemi_file_flush(fd, IDEMI_FILE_SYNC);
-    (void)close(fd);
+    (void)(close)(fd);
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
 
@@ -7833,7 +7833,7 @@ static int idemi_file_try(idem_file *file)
     }
     result = idemi_file_take(file);
     if (result != IDEM_OK) {
-        (void)close(file->fd);
+        (void)(close)(file->fd);
         file->fd = -1;
     }
     return result;
@@ -7913,7 +7913,7 @@ IDEM_API int idem_file_close(idem_file *file)
     // unlock here, and without unlocking here the child would keep it.
     if (idemi_file_is_mine(file))
         (void)flock(fd, LOCK_UN);
-    if (close(fd) == 0)
+    if ((close)(fd) == 0)
         return IDEM_OK;
     file->error = errno;
     return IDEM_E_STORAGE;

@@ -155,6 +155,7 @@ links() {
         run "mixed, $flag, C++" refused -O0 "$flag" g++ -x c++
     done
     program private $gcc_c -std=c99 $source/private.c $source/public.c
+    run "too small sectors" small_sectors
 }
 
 # A user's file in C++, with the warnings that C++ projects have on; and a class
@@ -175,6 +176,17 @@ cplusplus() {
 moved() {
     ! "$@" -DMOVED -I. -c $source/user.cpp -o "$out/o" 2> "$out/moved" &&
         grep -q 'deleted' "$out/moved" && grep -q idem_table "$out/moved"
+}
+
+# too_small SECTOR: IDEM_DEFINE_JOURNAL_MEMORY of such sectors does not compile
+too_small() {
+    printf '%s\n' '#include "idem.h"' \
+        "IDEM_DEFINE_JOURNAL_MEMORY(it, 64, 24, 16, 0, 0, $1, 8);" |
+        gcc -std=c99 -I. -fsyntax-only -x c - 2>"$out/too_small" && return 1
+    grep -q it_sectors_too_small "$out/too_small"
+}
+small_sectors() {
+    too_small 256 && ! too_small 512
 }
 
 # True if an object asks for no more than three functions of a C library, and

@@ -15,10 +15,13 @@
 #define erase(...)   (a macro is expanded: erase)
 #define erasing(...) (a macro is expanded: erasing)
 #define sync(...)    (a macro is expanded: sync)
+#define sync_unlocked(...) (a macro is expanded: sync_unlocked)
 #define lock(...)    (a macro is expanded: lock)
 #define unlock(...)  (a macro is expanded: unlock)
 #define handler(...) (a macro is expanded: handler)
+#define now(...)     (a macro is expanded: now)
 #define restart(...) (a macro is expanded: restart)
+#define close(...)   (a macro is expanded: close)
 
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
