@@ -180,17 +180,17 @@ static uint32_t sectors(const idem_config *c, uint32_t size, uint32_t granule)
                         size, granule);
 }
 
-static uint32_t flash_sectors(const idem_config *c, uint32_t granule)
+static int fits_in_flash(const idem_config *c, uint32_t granule)
 {
-    uint32_t asked = sectors(c, FLASH_SECTOR, granule);
-
-    return asked > FLASH_SECTORS ? asked : FLASH_SECTORS;
+    return sectors(c, FLASH_SECTOR, granule) <= FLASH_SECTORS;
 }
 
 static void device_add_flash(struct device *d, uint32_t granule)
 {
-    uint32_t count = flash_sectors(&d->config, granule);
+    uint32_t count = FLASH_SECTORS;
 
+    check(fits_in_flash(&d->config, granule),
+          "W1 and W2 are in 8 sectors, and these keys need more");
     d->bytes = malloc((size_t)count * FLASH_SECTOR);
     check(d->bytes != NULL, "out of memory");
     memset(d->bytes, 0xFF, (size_t)count * FLASH_SECTOR);
@@ -416,8 +416,7 @@ static uint32_t largest(const struct workload *w, uint32_t granule)
 {
     idem_config c = flash_config(w, 2);
 
-    while (c.capacity <= CAPACITY_MAX &&
-           flash_sectors(&c, granule) == FLASH_SECTORS)
+    while (c.capacity <= CAPACITY_MAX && fits_in_flash(&c, granule))
         c.capacity++;
     return c.capacity - 1;
 }
@@ -465,13 +464,9 @@ static void measure_flash(const struct workload *w, size_t g)
     uint32_t at = 0;
     double worst = sweep(w, g, &at);
     unsigned granule = (unsigned)granules[g];
-    idem_config config = flash_config(w, w->live);
-    unsigned count = (unsigned)flash_sectors(&config, granule);
     char name[32];
 
     snprintf(name, sizeof name, "%s, granule %u", w->name, granule);
-    if (count > FLASH_SECTORS)
-        print_row(count, FLASH_SECTORS, 0, "%s: sectors", name);
     print_row(with.kb / w->minimal_kb[g], 1.05, 1.02,
               "%s: write amplification", name);
     print_row(without.kb / w->minimal_kb[g], 1.05, 1.02,
