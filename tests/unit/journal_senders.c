@@ -62,6 +62,10 @@ static const scenario scenarios[] = {
     { "the_state_of_a_number_that_is_gone_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
       "P s:ok" },
+    // A claim that cannot be written takes no entry over.
+    { "a_begin_that_fails_forgets_no_sender",
+      "keys=96 evict senders=2 scopes=3 most=9 B0 C0 B1 C1" OVER "fail1 "
+      "B2:storage works B0:old B1:old B2:execute" },
     // Who is given back has not left: no floor rises, and none is written.
     { "a_number_that_is_given_back_makes_no_floor_unsaved",
       "beside=10 Bc L" OVER "Ba:old untouched,n=1 Be Re Ba:old untouched" },
