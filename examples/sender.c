@@ -44,6 +44,7 @@ enum {
     SECTORS = IDEM_SECTORS(KEYS, PROTOCOL_NUMBER_SIZE, PAYLOAD_MAX, STATE,
                            SECTOR, 1)
 };
+typedef char sectors_too_small[SECTORS > 0 ? 1 : -1];
 
 static const char scope[] = "panel";
 #define ANSWER_MS 60            /* the longest time of an answer */

@@ -14,6 +14,7 @@ enum {
     SECTORS = IDEM_SECTORS(CAPACITY + SENDERS, KEY_MAX, RESPONSE_MAX, STATE_MAX,
                            SECTOR, 1)
 };
+typedef char sectors_too_small[SECTORS > 0 ? 1 : -1];
 
 void pumpd_need(const pumpd *d, int result)
 {
