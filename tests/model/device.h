@@ -766,11 +766,11 @@ static inline void device_check_lost(device *d)
 }
 
 /* Erases in a call: one, and none after idle work.  In a boot's first: one, one
-   more after a cut, and another one for each tear that read as a header at one
-   boot only.  With volatile claims that is twice as much: a sector that was
-   erased then is rotated past, so that no token is granted twice.  What failed,
-   and was begun in vain, costs more; much later, too, if its header reads well
-   only then. */
+   more after a cut, a third after two cuts, and another one for each tear that
+   read as a header at one boot only.  With volatile claims that is twice as
+   much: a sector that was erased then is rotated past, so that no token is
+   granted twice.  What failed, and was begun in vain, costs more; much later,
+   too, if its header reads well only then. */
 static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
@@ -779,7 +779,7 @@ static inline void device_check_erases(const device *d)
         (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
     if (first)
-        PROMISE(d->erases <= (1u + (d->harm > 0) + d->unstable) *
+        PROMISE(d->erases <= (1 + (d->harm < 2 ? d->harm : 2) + d->unstable) *
                                  (d->config.volatile_claims ? 2 : 1));
     else
         PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u));
