@@ -26,6 +26,7 @@
 #include <arpa/inet.h>
 
 enum { CAPACITY = 2000, QUOTA = 500, CONNECTIONS = 64, IDLE_S = 10 };
+enum { TURN_MS = 50 };
 
 static const char help[] =
     "httpd [options]\n"
@@ -116,6 +117,14 @@ static int set_outcome(idem_job *job, int status, const char *text)
     return IDEM_HANDLED;
 }
 
+/* Pauses for a turn at most: the machine may sleep meanwhile. */
+static void take_turn(uint32_t ms)
+{
+    struct timespec t = { 0, (long)(ms < TURN_MS ? ms : TURN_MS) * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
 /* Executes a command that idem_run has claimed.  idem_run holds no lock now, so
    other requests are answered; a second pour waits for the pump, and is given
    back if a signal has come meanwhile. */
@@ -124,7 +133,6 @@ static int pour(idem_job *job)
     const exchange *e = (exchange *)job->ctx;
     long ml = pump_amount(e->body, e->body_len);
     char id[PUMP_ID], text[STATION_TEXT];
-    struct timespec pause;
     int found;
 
     if (!ml)
@@ -139,10 +147,8 @@ static int pour(idem_job *job)
     }
     if (found == PUMP_MAY_POUR) {
         pump_start(&the.p, job->claim, id, ml);
-        pause.tv_sec = (time_t)(the.p.for_ms / 1000);
-        pause.tv_nsec = (long)(the.p.for_ms % 1000) * 1000000;
         while (!pump_stops(&the.p))
-            nanosleep(&pause, NULL);
+            take_turn(pump_left(&the.p));
     }
     pthread_mutex_unlock(&pump_lock);
     if (found == PUMP_LOOK_AT_THE_CUP)
@@ -282,7 +288,6 @@ static struct MHD_Daemon *start_http(void)
 
 int main(int argc, char **argv)
 {
-    struct timespec pause = { 0, 50000000 };
     const char *tokens = "http.tokens";
     struct MHD_Daemon *d;
     int listening;
@@ -306,11 +311,11 @@ int main(int argc, char **argv)
     station_ready();
     while (!station_stop) {
         idem_maintain(&the.j.table, journal_millis());
-        nanosleep(&pause, NULL);
+        take_turn(TURN_MS);
     }
     listening = MHD_quiesce_daemon(d);
     while (count(0) > 0)                // a stop would close their connections
-        nanosleep(&pause, NULL);
+        take_turn(TURN_MS);
     MHD_stop_daemon(d);
     close(listening);
     station_close(&the);

@@ -191,6 +191,21 @@ static inline int pump_look(const pump *p, int answer, const char *id, long ml)
     return found;
 }
 
+/* The pump's clock.  Not the table's tick, which stands while this process is
+   suspended: a pump runs on meanwhile, and also while the machine sleeps. */
+static inline uint32_t pump_millis(void)
+{
+    struct timespec t;
+
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &t);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
+    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
+                      (uint64_t)t.tv_nsec / 1000000);
+}
+
 /* Starts the pump. */
 static inline void pump_start(pump *p, const idem_claim *claim, const char *id,
                               long ml)
@@ -203,14 +218,14 @@ static inline void pump_start(pump *p, const idem_claim *claim, const char *id,
     p->claim = *claim;
     p->ml = ml;
     p->running = 1;
-    p->since_ms = journal_millis();
+    p->since_ms = pump_millis();
     p->for_ms = (uint32_t)ml * p->ml_ms;
 }
 
 /* Milliseconds until it stops */
 static inline uint32_t pump_left(const pump *p)
 {
-    uint32_t passed = journal_millis() - p->since_ms;
+    uint32_t passed = pump_millis() - p->since_ms;
 
     return p->running && passed < p->for_ms ? p->for_ms - passed : 0;
 }

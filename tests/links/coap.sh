@@ -198,7 +198,8 @@ suspended() {
     children=
     is "$(grep -c begins "$work/suspended/log")" 2
     stop
-    echo "suspended: a copy that came a day ago is known"
+    runs_on messages "0 93 pour 65001=a 1"
+    echo "suspended: a copy is known a day later, its pump has stopped"
 }
 
 # A server that is silent for long: no message of pour is older than it says,

@@ -184,7 +184,8 @@ suspended() {
     is "$(cat "$work/suspended/copy")" "$first"
     is "$(grep -c begins "$work/suspended/log")" 1
     stop
-    echo "suspended: a copy that came a day ago is known"
+    runs_on ask a 1
+    echo "suspended: a copy is known a day later, its pump has stopped"
 }
 
 # client NAME TOKEN COMMANDS PORT: asks for each until the answer is final, and

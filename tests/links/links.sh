@@ -42,6 +42,22 @@ a_day_passes() {
     kill -CONT "$daemon"
 }
 
+# runs_on COMMAND...: asks for a pour, during which the server is suspended for a
+# day.  The pump runs on meanwhile, and is stopped as soon as the server goes on.
+runs_on() {
+    name=runs_on
+    start_clocked --ml-ms 1000000
+    "$@" >"$work/runs_on/answer" &
+    children=$!
+    wait_for grep -q begins "$work/runs_on/log"
+    kill -STOP "$daemon"
+    a_day_passes
+    wait_for grep -q poured "$work/runs_on/log"
+    wait $children
+    children=
+    stop
+}
+
 # Ends it as a service manager does; it must agree.
 stop() {
     kill -TERM "$daemon"

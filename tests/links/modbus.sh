@@ -114,6 +114,11 @@ ended() {
     echo "ended: a signal ends it after its pour"
 }
 
+suspended() {
+    runs_on ask "once 0 7 1 1"
+    echo "suspended: its pump has stopped a day later"
+}
+
 # What is no line of commands is not taken for one, nor for the end of them.
 lines() {
     name=lines
@@ -190,5 +195,6 @@ quota
 crowd
 interrupted
 ended
+suspended
 lines
 if [ "${SHORT:-}" = 1 ]; then chaos 5 20; else chaos 40 150; fi
