@@ -17,7 +17,8 @@
 #include "../station/station.h"
 #include "request.h"
 
-enum { CAPACITY = 2000, SENDERS = 64, QUOTA = 500 };
+// A sender that has used up its quota shuts out nobody else.
+enum { SENDERS = 64, QUOTA = 250, CAPACITY = SENDERS * QUOTA };
 
 static const char help[] =
     "coapd [options]\n"

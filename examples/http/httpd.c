@@ -25,7 +25,9 @@
 
 #include <arpa/inet.h>
 
-enum { CAPACITY = 2000, QUOTA = 500, CONNECTIONS = 64, IDLE_S = 10 };
+// A client that has used up its quota shuts out nobody else.
+enum { QUOTA = 250, CAPACITY = CLIENTS * QUOTA };
+enum { CONNECTIONS = 64, IDLE_S = 10 };
 enum { TURN_MS = 50 };
 
 static const char help[] =

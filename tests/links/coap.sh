@@ -106,6 +106,28 @@ ports() {
     echo "ports: many are one sender's, one is one server's"
 }
 
+# Two hosts use up both of their quotas, with keys and with message ids: they
+# leave room for others.
+floods() {
+    name=floods
+    start
+    for host in 2 3; do
+        awk -v from="127.0.0.$host:0" 'BEGIN { for (i = 1; i <= 501; i++) {
+            printf "%s %d pour 65001=%d 0", from, i, i
+            printf "%c%s %d pour 0%c", 0, from, i, 0 } }' |
+            xargs -0 python3 "$tests/links/messages.py" "$port" \
+                >"$work/floods/$host" &
+        children="$children $!"
+    done
+    wait $children
+    children=
+    is "$(cut -c 1-4 "$work/floods/2" "$work/floods/3" | sort -u |
+        paste -sd '|' -)" "4.00|5.03"
+    is "$(ask "0 1 pour 65001=a 2")" "2.04 poured 2 ml"
+    stop
+    echo "floods: leave room for others"
+}
+
 # What is asked for while the pump runs: the same key, and another one
 busy() {
     name=busy
@@ -373,6 +395,7 @@ chaos() {
 cd "$work"
 answers
 ports
+floods
 busy
 reboot
 behind

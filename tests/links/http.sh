@@ -104,6 +104,26 @@ Authorization: Bearer $token")" 413
     echo "strangers: are not listened to"
 }
 
+# Four clients use up their quotas: they leave room for others.
+floods() {
+    name=floods
+    start
+    python3 -c 'import http.client, sys
+for client in range(4):
+    link = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+    for key in range(501):
+        link.request("POST", "/pours", "0", {
+            "Authorization": f"Bearer {client:032}",
+            "Idempotency-Key": f"\"{key}\""})
+        answer = link.getresponse()
+        answer.read()
+    print(answer.status)' "$port" >"$work/floods/last"
+    is "$(paste -sd '|' "$work/floods/last")" "503|503|503|503"
+    is "$(ask a 5 | cut -c 1-3)" 201
+    stop
+    echo "floods: leave room for others"
+}
+
 # At once: one of them pours, the others are answered to wait; and ask again.
 concurrent() {
     name=concurrent
@@ -236,8 +256,10 @@ chaos() {
 
 cd "$work"
 printf 'panel %s\nphone %s\n' $token $other >tokens
+printf 'flood%d %032d\n' 0 0 1 1 2 2 3 3 >>tokens
 answers
 strangers
+floods
 concurrent
 suspended
 ended

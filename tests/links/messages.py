@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 """messages.py PORT LINE...: CoAP messages as they are, one after the other.
 
-A line is the port to send from (0: any), the message id, the path, options as
-NUMBER=VALUE, and a payload, "-" for none.  Each message is sent until something
+A line is the port to send from (0: any) or ADDRESS:PORT, the message id, the
+path, options as NUMBER=VALUE, and a payload, "-" for none.  Each message is sent until something
 comes that is not an empty acknowledgement.  Prints code, option Max-Age if there
 is one, and payload of each answer."""
 import socket
@@ -76,7 +76,8 @@ def main(port, lines):
         options = [o.split("=", 1) for o in options]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             link.settimeout(1)
-            link.bind(("127.0.0.1", int(source)))
+            address, _, from_port = source.rpartition(":")
+            link.bind((address or "127.0.0.1", int(from_port)))
             link.connect(("127.0.0.1", port))
             print(ask(link, encode(int(mid), path,
                                    [(int(n), v) for n, v in options], payload)),
