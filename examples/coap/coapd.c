@@ -19,6 +19,7 @@
 
 // A sender that has used up its quota shuts out nobody else.
 enum { SENDERS = 64, QUOTA = 250, CAPACITY = SENDERS * QUOTA };
+enum { SESSIONS = 4 * SENDERS };    // of libcoap: a port takes one for minutes
 
 static const char help[] =
     "coapd [options]\n"
@@ -255,6 +256,7 @@ static coap_context_t *start_coap(void)
     context = port_is_free(&at) ? coap_new_context(NULL) : NULL;
     if (!context || !coap_new_endpoint(context, &at, COAP_PROTO_UDP))
         journal_die("coapd", "cannot listen on the port: is it in use?");
+    coap_context_set_max_idle_sessions(context, SESSIONS);
     coap_register_option(context, OPTION_KEY);
     add_resource(context, "pour", on_pour);
     add_resource(context, "3/0/4", on_reboot);

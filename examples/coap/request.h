@@ -96,7 +96,8 @@ static inline int command_read_message_id(command *c, coap_session_t *session,
 }
 
 /* Takes what it understands out of the options; 0 if that is not all: a second
-   key, an empty or too long one, a block of a longer payload, other queries. */
+   key, an empty or too long one, a block of a longer payload, a condition, other
+   queries. */
 static inline int command_read_options(command *c, const coap_pdu_t *message)
 {
     coap_opt_iterator_t at;
@@ -105,7 +106,9 @@ static inline int command_read_options(command *c, const coap_pdu_t *message)
     coap_option_iterator_init(message, &at, COAP_OPT_ALL);
     while ((option = coap_option_next(&at)) != NULL) {
         size_t len = coap_opt_length(option);
-        if (at.number == COAP_OPTION_BLOCK1)
+        if (at.number == COAP_OPTION_BLOCK1 ||
+            at.number == COAP_OPTION_IF_MATCH ||
+            at.number == COAP_OPTION_IF_NONE_MATCH)
             return 0;
         if (at.number == COAP_OPTION_URI_QUERY &&
             !command_read_query(c, coap_opt_value(option), len))

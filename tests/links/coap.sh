@@ -39,6 +39,9 @@ answers() {
         "0 9 pour 65001= 5" "0 10 pour 65001=f 27=$(printf '\010') 5" \
         "0 11 pour 65001=f 15=key=f 5" "0 12 pour 65001=f 65003=f 5")" \
         "4.00|4.00|4.00|4.00|4.00|4.02 Bad Option"
+    # Conditions: who sends one wants nothing executed unless it holds.
+    is "$(ask "0 13 pour 65001=f 1=etag 5" "0 14 pour 65001=f 5= 5")" \
+        "4.00|4.00"
     # A client of libcoap's: another method is another command
     put() {
         coap-client-notls -m "$1" -O 65001,g -e "$2" \
@@ -91,6 +94,9 @@ s.sendto(bytes([0x60 | n, 0x44]) + asked[2:4 + n] + b"\xffx\033\ni 5", sender)
     echo "answers: as the manual has them"
 }
 
+# The server's memory, in kB
+resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$daemon/status"; }
+
 # Messages from many ports of one address are those of one sender: they leave
 # room for others.
 ports() {
@@ -100,6 +106,17 @@ ports() {
         xargs -0 python3 "$tests/links/messages.py" "$port" >"$work/ports/many"
     is "$(sort "$work/ports/many" | uniq -c | tr -s ' ')" " 70 2.04 poured 1 ml"
     is "$(ask "0 1 pour 65001=a 2")" "2.04 poured 2 ml"
+    # Nor does a message from each of many ports take memory.
+    before=$(resident)
+    python3 -c 'import socket, sys
+for _ in range(6000):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.settimeout(60)
+        link.connect(("127.0.0.1", int(sys.argv[1])))
+        link.send(b"@\1\0\1\xb1x")     # GET /x
+        link.recv(100)' "$port" || fail "ports: a message was not answered"
+    [ "$(resident)" -lt $((before + 1000)) ] ||
+        fail "ports: $before kB, then $(resident) kB"
     # Another server would get the repeats, and does not know the commands.
     refuses "cannot listen on the port" --journal other --log other.log
     stop
