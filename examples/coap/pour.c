@@ -8,8 +8,8 @@
  * was acknowledged, and not after a restart.
  *
  * A key's deadline and age begin anew at each start: start it again with the
- * same key within 12 hours of the first time (python/outbox.py takes care of
- * that).
+ * same key within 11 hours of the first time.  It asks for 12 hours from then,
+ * and coapd remembers an outcome for 24.  (python/outbox.py takes care of that.)
  *
  * Prints key, ml, response code and text.  Exit status: 0 it poured, 1 it did
  * not or nobody knows, 2 it could not run.
@@ -18,6 +18,7 @@
 #define IDEM_IMPLEMENTATION
 #define _POSIX_C_SOURCE 200809L
 #include "idem.h"
+#include "../random.h"
 
 #include <coap3/coap.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ typedef struct sender {
     const char *key, *ml;
     uint32_t times;             // how often it was sent
     long long first_ms;
-    uint32_t token;             // of the message that was sent last
+    uint64_t token;             // of the message that was sent last
     // The answer
     int      answered;
     unsigned code;
@@ -126,8 +127,9 @@ static long long elapsed_ms(void)
 
 /* Sends the command once more; 0 if it is too late for that, though it was not
    when it was decided: a machine may sleep in between.  Each time has its own
-   token: a late answer to an earlier one is not taken for one to this.  And it
-   is not confirmable: libcoap sends a confirmable one again by itself, for a
+   token: a late answer to an earlier one is not taken for one to this.  (The
+   first is random: a process before this one may have had the same port.)  And
+   it is not confirmable: libcoap sends a confirmable one again by itself, for a
    minute and more, keeps the next ones until then, and sends them with the age
    that they had, whatever the deadline. */
 static int ask(void)
@@ -214,6 +216,8 @@ static void start(int port)
 {
     coap_address_t at;
 
+    if (!random_fill(&the.token, sizeof the.token))
+        die("/dev/urandom: no random bytes");
     coap_startup();
     coap_set_log_level(LOG_ERR);
     coap_address_init(&at);
