@@ -5,8 +5,8 @@
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
  * idem_retry decides when to ask again, and when to stop.  The deadline begins
- * anew at each start: start it again with the same key and --id, and within
- * --deadline of the first time (python/outbox.py takes care of that); later
+ * anew at each start: start it again with the same key and --id, and with what
+ * is left of the first --deadline (python/outbox.py takes care of that); later
  * pumpd may have forgotten the key, and under another --id it never knew it. */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
@@ -41,6 +41,7 @@ typedef struct sender {
     long long first_ms;         // when it began
     uint32_t times;             // how often it was asked since
     int      in_hand;           // the broker has not acknowledged the last
+    int      refused;           // .. or why it did not take the one before
     int      listening;         // for an answer
     int      verdict;           // what idem_retry says
     long long due;              // when that is over, or it is asked
@@ -134,8 +135,14 @@ static void on_message(struct mosquitto *m, void *ctx,
 static void on_publish(struct mosquitto *m, void *ctx, int id, int reason,
                        const mosquitto_property *p)
 {
-    (void)m, (void)id, (void)reason, (void)p;
-    ((sender *)ctx)->in_hand = 0;
+    sender *s = (sender *)ctx;
+
+    (void)m, (void)id, (void)p;
+    s->in_hand = 0;
+    if (reason >= 0x80 && reason != s->refused)     // by an access list, or so
+        fprintf(stderr, "pour: the broker refuses the command: %s; trying "
+                "again\n", mosquitto_reason_string(reason));
+    s->refused = reason;
 }
 
 static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,

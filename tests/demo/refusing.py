@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""refusing.py [all | once | busy]: an MQTT 5 broker that refuses.  Prints its
+"""refusing.py [all | once | busy | each]: an MQTT 5 broker that refuses.  Prints its
 port first.
 
     (none)   takes every client, and refuses every subscription (0x87)
@@ -10,6 +10,7 @@ port first.
              "nothing"
     busy     takes every client, and answers each command that it must wait;
              prints a line for each
+    each     takes every client, and refuses each command (0x87)
 """
 import socketserver
 import sys
@@ -70,7 +71,8 @@ class Client(socketserver.StreamRequestHandler):
                     self.wfile.write(b"\x90\x04" + body[:2] + b"\x00\x00")
             elif kind == 8:
                 self.wfile.write(b"\x90\x04" + body[:2] + b"\x00" +
-                                 (b"\x00" if MODE == "busy" else b"\x87"))
+                                 (b"\x00" if MODE in ("busy", "each")
+                                  else b"\x87"))
             elif kind == 3 and MODE == "once":              # PUBLISH
                 if Client.served:
                     print("published", flush=True)
@@ -79,6 +81,9 @@ class Client(socketserver.StreamRequestHandler):
             elif kind == 3 and MODE == "busy":
                 self.wfile.write(busy(body))
                 print("published", flush=True)
+            elif kind == 3 and MODE == "each":
+                end = 2 + int.from_bytes(body[:2], "big")
+                self.wfile.write(b"\x40\x03" + body[end:end + 2] + b"\x87")
             elif kind == 12:                                # PINGREQ
                 self.wfile.write(b"\xd0\x00")
 

@@ -335,6 +335,17 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
             fail "the refusal was not printed exactly once"
     passed=$((passed + 1))
     kill $broker
+    # One that refuses each command: said once, too.
+    : >refusing
+    python3 "$tests/demo/refusing.py" each >refusing 2>refusing.log &
+    broker=$!
+    until [ -s refusing ]; do sleep 0.05; done
+    timeout 20 "$B/pour" --port "$(cat refusing)" --retry 50 --deadline 1 a 5 \
+        >printed 2>&1 || :
+    [ "$(grep -c 'the broker refuses the command: Not authorized' printed)" = 1 ] ||
+        fail "it was not printed once that the command is refused"
+    passed=$((passed + 1))
+    kill $broker
     # A machine that sleeps while it waits to ask again: it is too late then.
     : >refusing
     python3 "$tests/demo/refusing.py" busy >refusing 2>refusing.log &
