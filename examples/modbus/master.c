@@ -16,6 +16,7 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../folder.h"
 #include "registers.h"
 
 #include <errno.h>
@@ -35,6 +36,8 @@ static const char help[] =
     "one again\n"
     "exit status: 0 all that it printed are poured, 1 not all, 2 it could not "
     "run\n";
+
+enum { ML_MAX = 1000, TEXT = 72 };
 
 /* The current command; ml is 0 if there was none yet. */
 typedef struct number {
@@ -69,12 +72,17 @@ static void pause_ms(uint32_t ms)
 
 /* ------------------------------------------------------------------- number */
 
+/* Writes a number as it stands in its file; returns the length. */
+static int write_number(char text[TEXT], const number *n)
+{
+    return snprintf(text, TEXT, "%lu %lu %lu\n", n->epoch, n->sequence, n->ml);
+}
+
 /* Makes the number durable: the old one or the new one, nothing between. */
 static void save(const number *n)
 {
-    char fresh[512], text[64];
-    int len = snprintf(text, sizeof text, "%lu %lu %lu\n", n->epoch,
-                       n->sequence, n->ml), fd;
+    char fresh[512], text[TEXT];
+    int len = write_number(text, n), fd;
 
     if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh)
         die(path, "the name is too long");
@@ -82,30 +90,30 @@ static void save(const number *n)
     if (fd < 0 || write(fd, text, (size_t)len) != len || fsync(fd) != 0 ||
         close(fd) != 0 || rename(fresh, path) != 0)
         die(path, strerror(errno));
-    // The rename is durable with its folder.
-    if (strrchr(fresh, '/'))
-        strrchr(fresh, '/')[1] = 0;
-    else
-        strcpy(fresh, ".");
-    fd = open(fresh, O_RDONLY);
-    if (fd < 0 || fsync(fd) != 0)
-        die(fresh, strerror(errno));
-    close(fd);
+    if (!folder_sync(path))     // with it the rename is durable
+        die(path, strerror(errno));
 }
 
+/* Reads what save has written, and nothing else: what is cut to fit into a
+   register, or has lost its end, would be another command. */
 static void load(number *n)
 {
     FILE *f = fopen(path, "r");
+    char text[TEXT] = "", same[TEXT];
 
+    memset(n, 0, sizeof *n);
     if (!f && errno != ENOENT)
         die(path, strerror(errno));
     if (!f) {
         n->epoch = (unsigned long)time(NULL);
-        n->sequence = n->ml = 0;
         return;
     }
-    if (fscanf(f, "%lu %lu %lu", &n->epoch, &n->sequence, &n->ml) != 3)
-        die(path, "not a file of numbers that master has written");
+    if (fgets(text, sizeof text, f))
+        sscanf(text, "%lu %lu %lu", &n->epoch, &n->sequence, &n->ml);
+    write_number(same, n);
+    if (strcmp(text, same) != 0 || n->epoch > UINT32_MAX || !n->sequence ||
+        n->sequence > UINT32_MAX || !n->ml || n->ml > ML_MAX)
+        die(path, "not a number that master has written, or not whole");
     fclose(f);
 }
 
@@ -140,7 +148,7 @@ static unsigned long next_ml(FILE *commands)
     if (!text[len])             // its rest, or what is left of it, is another
         die("commands", "a line is too long, or has no newline");
     text[len] = 0;
-    ml = parse("commands", text, 1000);
+    ml = parse("commands", text, ML_MAX);
     if (ml == 0)
         die("commands", "a line is a number from 1 to 1000 (ml)");
     return ml;

@@ -143,6 +143,40 @@ lines() {
             2>>"$work/lines.log"
         is "$words: $?" "$words: 2"
     done
+    # Nor is a number that is damaged, or has lost its end, sent.
+    poured=$(grep -c poured "$work/lines/log")
+    : >"$work/lines/commands"
+    for text in '7 1 65541\n' '4294967303 1 5\n' '7 4294967297 5\n' '7 1 -5\n' \
+        '7 1 0\n' '7 0 5\n' '7 1 25' '7 1 5 \n' '07 1 5\n' '7 1\n' ''
+    do
+        printf "$text" >"$work/lines/number"
+        timeout 20 "$B/modbus/master" "$port" 0 "$work/lines/number" \
+            "$work/lines/commands" 2>>"$work/lines.log"
+        is "$text: $?" "$text: 2"
+    done
+    is "$(grep -c poured "$work/lines/log")" "$poured"
+    # A file system that cannot sync a folder is good enough.
+    echo '#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/stat.h>
+int fsync(int fd)
+{
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    struct stat is;
+
+    if (fstat(fd, &is) != 0 || !S_ISDIR(is.st_mode))
+        return real(fd);
+    errno = EINVAL;
+    return -1;
+}' >"$work/folder.c"
+    ${CC:-cc} -fPIC -shared "$work/folder.c" -o "$work/folder.so" -ldl ||
+        fail folder.c
+    echo 5 >"$work/lines/commands"
+    rm "$work/lines/number"
+    LD_PRELOAD=$work/folder.so "$B/modbus/master" "$port" 0 \
+        "$work/lines/number" "$work/lines/commands" 2>>"$work/lines.log" \
+        >"$work/lines/printed" || fail "lines: a folder that cannot be synced"
     stop
     echo "lines: a number from 1 to 1000 each"
 }
