@@ -192,23 +192,39 @@ static int serve_connection(int fd)
     return len == 0 || (len > 0 && serve(adu, len) >= 0);
 }
 
-/* Takes a connection; if there are as many as may be, in place of the one that
-   is silent for longest: that of a master that lost power never ends. */
+/* Ends the connection that is silent for longest, and returns its place: that of
+   a master that lost power never ends by itself. */
+static int drop_silent(uint32_t now)
+{
+    int i, place = 1;
+
+    for (i = 2; i <= CONNECTIONS; i++)
+        if (polled[place].fd < 0 ||
+            (polled[i].fd >= 0 && now - heard_ms[i] > now - heard_ms[place]))
+            place = i;
+    if (polled[place].fd >= 0)
+        close(polled[place].fd);
+    polled[place].fd = -1;
+    return place;
+}
+
+/* Takes a connection; if there are as many as may be, or as the system allows,
+   in place of another. */
 static void accept_connection(void)
 {
-    int i, place = 1, fd = modbus_tcp_accept(bus, &polled[0].fd);
     uint32_t now = journal_millis();
+    int place = 1, fd = modbus_tcp_accept(bus, &polled[0].fd);
 
-    if (fd < 0)
+    while (place <= CONNECTIONS && polled[place].fd >= 0)
+        place++;
+    if (place > CONNECTIONS ||
+        (fd < 0 && (errno == EMFILE || errno == ENFILE)))
+        place = drop_silent(now);
+    if (fd < 0)                         // it is still there for the next turn
         return;
     // A master that does not read its answers is not waited for.  One that asks
     // when it has read the last one has room for the next.
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    for (i = 1; i <= CONNECTIONS && polled[place].fd >= 0; i++)
-        if (polled[i].fd < 0 || now - heard_ms[i] > now - heard_ms[place])
-            place = i;
-    if (polled[place].fd >= 0)
-        close(polled[place].fd);
     polled[place].fd = fd;
     heard_ms[place] = now;
 }
@@ -231,6 +247,8 @@ static void run(int listener)
     }
     while (station_runs(&the)) {
         int ready = poll(polled, 1 + CONNECTIONS, 20);
+        if (ready < 0 && errno != EINTR)    // fewer files are allowed than that
+            journal_die("poll", strerror(errno));
         for (i = 1; i <= CONNECTIONS && ready > 0; i++)
             if (polled[i].revents) {
                 heard_ms[i] = journal_millis();
