@@ -7,7 +7,8 @@
  * together.
  *
  * The table's clock runs only while the program does, here hardly ever: so it
- * keeps the last 64 commands, however old they are.  In a daemon of your own
+ * keeps the last 64 commands, however old they are.  (One that was killed, and
+ * is not repeated, is ended when there is no room.)  In a daemon of your own
  * set .retention_ms, and let it refuse commands when it is full (the default of
  * .full).  If your program can see what it did (a line in a log), look on
  * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened, execute the
@@ -27,9 +28,11 @@ IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 32, 32, 0, 0, 4096, 1);
 static idem_file file;
 static idem_config config = {
     IDEM_SIZES(pump),
+    .max_attempts = 255,
     .full = IDEM_EVICT_OLDEST   /* the oldest outcome makes room */
 };
 static idem_table table;
+static const char look[] = "check the cup";
 
 static uint32_t millis(void)
 {
@@ -46,7 +49,7 @@ static int handle(idem_job *job)
 
     if (job->answer != IDEM_EXECUTE) {  /* it may have poured: never twice */
         job->outcome.failed = 1;
-        response = "check the cup";
+        response = look;
     } else {
         puts("PUMP RUNS");
         fflush(stdout);
@@ -72,6 +75,31 @@ static int open_journal(const char *path)
     return result;
 }
 
+/* Ends what was interrupted: an outcome can make room, a claim cannot.  (We have
+   the file for us, so nobody is at it.) */
+static int end_interrupted(void)
+{
+    unsigned char id[pump_key_max];
+    idem_info info = { .id = id, .id_size = sizeof id };
+    idem_outcome outcome = { .response = look, .response_len = sizeof look - 1,
+                             .failed = 1 };
+    idem_reply reply;
+    idem_claim claim;
+    int result = IDEM_OK;
+
+    while (result >= 0 && idem_next(&table, &info, millis()) == IDEM_OK) {
+        idem_request request = { .scope = id, .scope_len = info.scope_len,
+            .key = id + info.scope_len, .key_len = info.key_len,
+            .fingerprint = info.fingerprint, .has_fingerprint = 1 };
+
+        if (info.status == IDEM_IN_PROGRESS)
+            result = idem_begin(&table, &claim, &reply, &request, millis());
+        if (info.status == IDEM_IN_PROGRESS && claim.token)
+            result = idem_complete(&table, &claim, &outcome, millis());
+    }
+    return result;
+}
+
 /* Returns whether it was executed, now or before, and did not fail. */
 static int execute(const char *path, const char *key, const char *command)
 {
@@ -83,6 +111,8 @@ static int execute(const char *path, const char *key, const char *command)
         .buffer = answer, .buffer_size = sizeof answer - 1 };
     int result = idem_run(&table, &reply, &request, handle, NULL, millis);
 
+    if (result == IDEM_E_FULL && end_interrupted() >= 0)
+        result = idem_run(&table, &reply, &request, handle, NULL, millis);
     if (result < 0)
         reason_print(path, result, &table, &config);
     else

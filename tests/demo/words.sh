@@ -82,6 +82,25 @@ while [ $key -le 64 ]; do
     key=$((key + 1))
 done
 prints 0 "finished before" "$B/file" many 64 'pour 5 ml'
+# Nor is it full of commands that were killed while they poured, and not
+# repeated: it still knows the last of them.
+cat >killed.c <<'END'
+#include <signal.h>
+unsigned sleep(unsigned s)
+{
+    raise(SIGKILL);
+    return s;
+}
+END
+${CC:-cc} -shared -fPIC killed.c -o killed.so
+key=0
+while [ $key -le 64 ]; do
+    LD_PRELOAD=$work/killed.so "$B/file" poured $key 'pour 5 ml' >printed 2>&1 ||
+        grep -q "PUMP RUNS" printed || fail "file: command $key did not begin"
+    key=$((key + 1))
+done
+prints 0 "PUMP RUNS" "$B/file" poured 65 'pour 5 ml'
+prints 1 "check the cup" "$B/file" poured 64 'pour 5 ml'
 
 # A record is lost in the second sector, which the first run began: after its
 # header and commit record.
