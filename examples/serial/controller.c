@@ -16,6 +16,7 @@
 #define ANSWER_MS 60            /* the longest time of an answer */
 #define FIRST_WAIT_MS 60
 #define LAST_WAIT_MS 500
+#define PATIENCE_MAX_S 43200    /* the device remembers a key for twice that */
 
 static const char help[] =
     "controller LINE [options]\n"
@@ -26,7 +27,7 @@ static const char help[] =
     "  --seed N        which commands (1)\n"
     "  --window N      commands at the same time (6)\n"
     "  --numbers 1     senders number their commands, instead of keys\n"
-    "  --patience S    give a command up after S seconds (120)\n"
+    "  --patience S    give a command up after S seconds (120), 43200 at most\n"
     "  --linger MS     listen for late answers at the end (0)\n"
     "  --log FILE      write every answer there: command, result, payload\n"
     "  --progress 1    a line for each command that is answered\n\n"
@@ -200,8 +201,7 @@ static void open_commands(uint32_t now)
    may sleep in between. */
 static int is_late(const pending *p, uint32_t now)
 {
-    return p->times > 0 && c.patience_s > 0 &&
-           now - p->first_ms > c.patience_s * 1000;
+    return p->times > 0 && now - p->first_ms > c.patience_s * 1000;
 }
 
 /* Does what is due; returns for how long there is nothing to do. */
@@ -277,7 +277,7 @@ static int take_option(const char *name, const char *value)
     else if (strcmp(name, "--numbers") == 0)
         c.numbers = (int)host_number(value, 1);
     else if (strcmp(name, "--patience") == 0)
-        c.patience_s = host_number(value, 100000);
+        c.patience_s = host_number(value, PATIENCE_MAX_S);
     else if (strcmp(name, "--linger") == 0)
         c.linger_ms = host_number(value, 100000);
     else if (strcmp(name, "--progress") == 0)
@@ -302,6 +302,10 @@ int main(int argc, char **argv)
             break;
     if (c.window == 0) {                // nothing would ever be sent
         fputs("controller: --window: a number from 1 to 64\n", stderr);
+        return 2;
+    }
+    if (c.patience_s == 0) {
+        fputs("controller: --patience: a number from 1 to 43200\n", stderr);
         return 2;
     }
     if (argc < 2 || i != argc || argv[1][0] == '-')

@@ -142,6 +142,10 @@ prints 0 "4: nobody knows: look at the cup" "$B/answers_test" outbox3
 prints 1 "nobody knows: look at the cup" "$B/controller_test"
 prints 1 "4 commands: 2 done, 1 to be looked at;" "$B/controller_test"
 prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
+# Longer than a device remembers a key it must not be asked.
+prints 2 "a number from 1" "$B/serial/controller" /dev/null --patience 0
+prints 2 '"43201" is not a number up to 43200' \
+    "$B/serial/controller" /dev/null --patience 43201
 prints 2 "No such file or directory" "$B/inspect" none
 
 # The serial device: two processes with one flash; a flash that is lost, or
