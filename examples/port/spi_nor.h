@@ -10,6 +10,8 @@
        if (wrong)
            puts(wrong);
 
+   Until it has found that the journal can be there, all callbacks fail.
+
    An erase (50 to 400 ms) is only started; idem_maintain asks from then on
    whether it has finished, and read and prog wait for it.  A chip that is
    protected ignores an erase and reports nothing: so each erased sector is read
@@ -53,6 +55,7 @@ typedef struct spi_nor {
                                    first byte of a program for its address */
     uint32_t asked;             /* status reads since it was idle */
     uint32_t erased;            /* 1 + sector whose erase is not checked yet */
+    uint8_t  started;           /* 1: the journal can be there */
 } spi_nor;
 
 /* SECTORS is a constant; 0, for which IDEM_SECTORS finds no solution, does not
@@ -132,7 +135,7 @@ static inline int spi_nor_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     spi_nor *chip = (spi_nor *)ctx;
 
-    if (!spi_nor_reaches(chip, at, len))
+    if (!chip->started || !spi_nor_reaches(chip, at, len))
         return -1;
     return spi_nor_command(chip, SPI_NOR_READ, SPI_NOR_READ_4, at, NULL,
                            (uint8_t *)dst, len);
@@ -145,7 +148,7 @@ static inline int spi_nor_prog(void *ctx, uint32_t at, const void *src,
     spi_nor *chip = (spi_nor *)ctx;
     const uint8_t *from = (const uint8_t *)src;
 
-    if (!spi_nor_reaches(chip, at, len))
+    if (!chip->started || !spi_nor_reaches(chip, at, len))
         return -1;
     while (len) {
         uint32_t part = SPI_NOR_PAGE - at % SPI_NOR_PAGE;
@@ -166,7 +169,7 @@ static inline int spi_nor_erase(void *ctx, uint32_t sector)
     spi_nor *chip = (spi_nor *)ctx;
     uint32_t at = sector * SPI_NOR_SECTOR;
 
-    if (!spi_nor_reaches(chip, at, SPI_NOR_SECTOR) ||
+    if (!chip->started || !spi_nor_reaches(chip, at, SPI_NOR_SECTOR) ||
         spi_nor_command(chip, SPI_NOR_ERASE, SPI_NOR_ERASE_4, at, NULL, NULL,
                         0))
         return -1;
@@ -243,13 +246,15 @@ static inline int spi_nor_last(spi_nor *chip, uint32_t *last)
 }
 
 /* Wakes the chip, and looks whether a journal can be there.  NULL: it can; else
-   the reason why not. */
+   the reason why not.  (Blocks that are protected may be others: that is only
+   reported.) */
 static inline const char *spi_nor_start(const idem_storage *storage)
 {
     spi_nor *chip = (spi_nor *)storage->ctx;
     uint8_t head[4] = { SPI_NOR_WAKE, 0, 0, 0 }, id[2] = { 0, 0 }, status = 0;
     uint32_t left = chip->patience, last;
 
+    chip->started = 0;
     if (storage->sector_count > UINT32_C(0xFFFFFFFF) / SPI_NOR_SECTOR ||
         !spi_nor_reaches(chip, 0, storage->sector_count * SPI_NOR_SECTOR))
         return "base is not a sector's start, or the journal ends above 16 MB "
@@ -272,6 +277,7 @@ static inline const char *spi_nor_start(const idem_storage *storage)
     if (chip->base > last ||
         storage->sector_count * SPI_NOR_SECTOR - 1 > last - chip->base)
         return "the chip is smaller than base and sectors need";
+    chip->started = 1;
     if (status & SPI_NOR_PROTECTED)
         return "blocks of the chip are protected against writing";
     return NULL;

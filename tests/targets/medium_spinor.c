@@ -34,4 +34,5 @@ const idem_storage medium = SPI_NOR_STORAGE(&chip, 8);
 void medium_start(void)
 {
     CONFIGURE |= WRITABLE;
+    (void)spi_nor_start(&medium);       // if it fails, so does all else
 }

@@ -151,6 +151,7 @@ static void make(void)
     nor.patience = 1000;
     chip_storage = &storage;
     chip_make(FLASH_NOR, SPI_NOR_SECTOR, SECTORS, 1);
+    assert_true(spi_nor_start(&storage) == NULL);
 }
 
 /* What spi_nor_start says is this; NULL: nothing is wrong. */
@@ -209,6 +210,10 @@ TEST(a_journal_must_not_end_above_the_end_of_the_chip)
     starts(NULL);
     nor.base += SPI_NOR_SECTOR;
     starts("the chip is smaller");
+    // Nor does a program that goes on all the same erase what is there.
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(medium.ops + model.elsewhere, 0);
     nor.base = 8 * MB;
     starts("the chip is smaller");
     nor.address_bytes = 4;
@@ -224,6 +229,18 @@ TEST(a_journal_must_not_end_above_the_end_of_the_chip)
     starts("the chip is smaller");
     model.density = 0;
     starts(NULL);
+}
+
+TEST(a_chip_that_was_not_started_is_not_used)
+{
+    make();
+    nor.started = 0;
+    model.polls = 0;
+    is(chip_open(), IDEM_E_STORAGE);
+    is(spi_nor_erase(&nor, 0), -1);
+    is(medium.ops + model.elsewhere + model.polls, 0);
+    starts(NULL);
+    is(chip_open(), IDEM_OK);
 }
 
 TEST(a_chip_that_stays_busy_is_given_up)
