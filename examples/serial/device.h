@@ -27,7 +27,10 @@
  * bytes into a ring, or only does protocol_decode.
  *
  * A command has a key or a number.  Its response is kept for a day; a number is
- * refused after that, for ever, but a key is new again.
+ * refused after that, for ever, but a key is new again.  The scope is what the
+ * message says, which nobody has proved: on a line that several share, whoever
+ * is on it can use another's keys, and with numbers the place of a sender, for
+ * ever.
  *
  * Commands, as payloads; numbers have the lowest byte first:
  *
