@@ -29,7 +29,8 @@ static idem_file file;
 static idem_config config = {
     IDEM_SIZES(pump),
     .max_attempts = 255,
-    .full = IDEM_EVICT_OLDEST   /* the oldest outcome makes room */
+    .lease_ms = IDEM_LEASE_NONE,    /* until this process ends */
+    .full = IDEM_EVICT_OLDEST       /* the oldest outcome makes room */
 };
 static idem_table table;
 static const char look[] = "check the cup";

@@ -116,6 +116,9 @@ static size_t open_journal(pumpd *d)
     d->config.response_max = RESPONSE_MAX;
     d->config.state_max = STATE_MAX;
     d->config.retention_ms = RETENTION_S * UINT32_C(1000);
+    // Nobody else takes over.  A lease that ends, and a retention after it,
+    // would be over for a daemon that is suspended for long while it pours.
+    d->config.lease_ms = IDEM_LEASE_NONE;
     d->config.max_attempts = 255;       // each is looked up in the log first
     d->config.senders = SENDERS;
     d->config.quota = QUOTA_KEYS;

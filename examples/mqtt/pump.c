@@ -17,6 +17,7 @@
 // A log's first line is the title and a name of 16 digits.
 static const char title[] = "pumpd log ";
 enum { TITLE = sizeof title - 1, DIGITS = 16, HEADER = TITLE + DIGITS + 1 };
+enum { TURN_MS = 50 };
 
 static int failed(pump_driver *p, const char *why)
 {
@@ -148,17 +149,38 @@ static int enter(pump_driver *p, const char *what, const pump_order *order)
     return result == 0 ? check_place(p) : -1;
 }
 
+static long long now_ms(void)
+{
+    struct timespec t;
+
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &t);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The pump runs: a signal does not cut that short, and a machine that sleeps
+   does not lengthen it. */
+static void run_for(long ms)
+{
+    long long end = now_ms() + ms, left;
+    struct timespec t = { 0, 0 };
+
+    while ((left = end - now_ms()) > 0) {
+        t.tv_nsec = (long)(left < TURN_MS ? left : TURN_MS) * 1000000;
+        nanosleep(&t, NULL);
+    }
+}
+
 int pump_pour(pump_driver *p, const pump_order *order)
 {
-    long ms = order->ml * p->ml_ms;
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
     // Without this line nothing is poured: so who finds none knows that nothing
     // was.
     if (enter(p, "begins", order) != 0)
         return -1;
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        ;
+    run_for(order->ml * p->ml_ms);
     return enter(p, "ends", order);
 }
 

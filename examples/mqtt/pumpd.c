@@ -133,8 +133,8 @@ static void take_command(struct mosquitto *m, command *c)
     int result = idem_run(&d->table, &reply, &request, execute, c,
                           pumpd_millis);
 
-    if (result == IDEM_E_STORAGE)
-        pumpd_need(d, result);
+    if (result == IDEM_E_STORAGE || reply.claim.token)
+        pumpd_need(d, result);          // it may have poured
     pumpd_need(d, idem_state(&d->table, &d->state, &len));
     if (result == IDEM_DONE || result == IDEM_REPLAY) {
         command_answer(c, m, command_reason(result, &reply), 0, response,

@@ -399,6 +399,24 @@ suspended() {
     stop_daemon
 }
 
+# Its machine sleeps for a day while it pours: the pump has run on, and is
+# stopped at once.
+asleep() {
+    make_clock pumpd
+    run_with="with_clocks pumpd"
+    start_daemon "$broker_port" 1 --ml-ms 1000000
+    unset run_with
+    ask s 1 >"$name/s" &
+    children=$!
+    wait_for grep -q "^$(line begins s 1)" "$name/log"
+    ahead pumpd 90000
+    wait_for grep -q "^$(line ends s 1)" "$name/log"
+    wait $children
+    children=
+    is "$(cat "$name/s")" "s 1 0x00 poured 1 ml"
+    stop_daemon
+}
+
 # start_script WHAT ...: a broker that does what broker.py says, at $script_port
 start_script() {
     what=$1
@@ -507,6 +525,7 @@ scene damaged damaged
 scene hostile hostile flood given_up
 scene ended ended
 scene suspended suspended
+scene asleep asleep
 scene round come_round
 scene slow slow
 scene twins twins

@@ -211,6 +211,22 @@ END
     ${CC:-cc} -shared -fPIC "$1.c" -o "$1.so"
 }
 
+# A process that is suspended for two days while it pours: that is its outcome.
+ahead stopped 'access("stopped", F_OK) == 0'
+cat >stop.c <<'END'
+#include <fcntl.h>
+unsigned sleep(unsigned s)
+{
+    (void)creat("stopped", 0600);
+    return s - s;
+}
+END
+${CC:-cc} -shared -fPIC stop.c -o stop.so
+prints 0 "the outcome is recorded: poured" \
+    env LD_PRELOAD="$work/stopped.so:$work/stop.so" \
+    "$B/file" long 42 'pour 5 ml'
+file 0 "finished before: send the stored outcome: poured" long
+
 # A machine that is up for days, which no audit may take for the device's time.
 ahead up 1
 prints 0 "each command was executed once" env LD_PRELOAD="$work/up.so" \
