@@ -110,7 +110,7 @@ static void need(int result)
    the device never executes a number that it has forgotten.  It would execute
    such a key again.  So an outbox of keys stores the time of the first send, by
    the clock on the wall, as python/outbox.py does. */
-static void reopen(const idem_info *info, const uint8_t *id, uint32_t now)
+static void reopen(const idem_info *info, const uint8_t *id, long long now)
 {
     command *c = &s.open[s.open_count++];
 
@@ -129,13 +129,13 @@ static void open_outbox(const char *path)
 {
     uint8_t id[PROTOCOL_NUMBER_SIZE];
     idem_info info = { .id = id, .id_size = sizeof id };
-    uint32_t now = host_millis();
+    long long now = host_ms();
     size_t len = sizeof s.counter;
 
     path_of_outbox = path;
     if (secret_open_file(&config, &file, path, SECTOR, SECTORS) != IDEM_OK)
         exit(2);
-    need(idem_open(&table, &config, memory, sizeof memory, now));
+    need(idem_open(&table, &config, memory, sizeof memory, (uint32_t)now));
     if (table.stats.lost) {
         fprintf(stderr, "%s: damaged: a number might be used again.  Find out "
                 "what was executed, then begin a new outbox\n", path);
@@ -144,12 +144,12 @@ static void open_outbox(const char *path)
     need(idem_state(&table, s.counter, &len));
     if (len == 0)
         protocol_put32(s.counter, (uint32_t)time(NULL));
-    while (idem_pending(&table, &info, now) == IDEM_OK)
+    while (idem_pending(&table, &info, (uint32_t)now) == IDEM_OK)
         reopen(&info, id, now);
 }
 
 /* Takes a command: with the next number, durable when it returns. */
-static void put(const uint8_t *payload, size_t len, uint32_t now)
+static void put(const uint8_t *payload, size_t len, long long now)
 {
     command *c = &s.open[s.open_count++];
     idem_request request = { .key = c->number, .key_len = sizeof c->number,
@@ -165,8 +165,8 @@ static void put(const uint8_t *payload, size_t len, uint32_t now)
     memcpy(c->payload, payload, len);
     c->payload_len = len;
     c->first_ms = c->due = now;
-    need(idem_begin(&table, &c->claim, &reply, &request, now));
-    need(idem_complete(&table, &c->claim, &outcome, now));
+    need(idem_begin(&table, &c->claim, &reply, &request, (uint32_t)now));
+    need(idem_complete(&table, &c->claim, &outcome, (uint32_t)now));
 }
 
 /* ---------------------------------------------------------------------------
@@ -209,7 +209,7 @@ static int next_line(char *text, size_t size)
 }
 
 /* Takes as many commands as may be under way. */
-static void take_commands(uint32_t now)
+static void take_commands(long long now)
 {
     uint8_t payload[PAYLOAD_MAX];
     char text[80];
@@ -238,7 +238,7 @@ static void open_commands(const char *path)
         taken--;
 }
 
-static void send_command(command *c, uint32_t now)
+static void send_command(command *c, long long now)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m = {
@@ -268,9 +268,12 @@ static void close_command(command *c, const char *how)
 
 /* After an answer, or silence */
 static void decide(command *c, int answer, uint32_t retry_after_ms,
-                   uint32_t now)
+                   long long now)
 {
-    idem_sent sent = { .times = c->times, .elapsed_ms = now - c->first_ms,
+    long long elapsed = now - c->first_ms;
+    idem_sent sent = { .times = c->times,
+                       .elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed
+                                                          : UINT32_MAX,
                        .retry_after_ms = retry_after_ms,
                        .random = host_random(&s.random, UINT32_MAX) };
     uint32_t delay;
@@ -309,7 +312,7 @@ static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
     return IDEM_SILENCE;
 }
 
-static void take_answer(const protocol_message *m, uint32_t now)
+static void take_answer(const protocol_message *m, long long now)
 {
     uint32_t i, retry_after_ms = 0;
     int answer = read_answer(m, &retry_after_ms);
@@ -334,16 +337,16 @@ static void take_answer(const protocol_message *m, uint32_t now)
    ------------------------------------------------------------------------ */
 
 /* Does what is due; returns for how long there is nothing to do. */
-static int act(uint32_t now)
+static int act(long long now)
 {
-    int32_t wait = 1000;
+    long long wait = 1000;
     uint32_t i;
 
     // From the last on: one that is closed is replaced by the last.
     for (i = s.open_count; i-- > 0;) {
         command *c = &s.open[i];
 
-        if ((int32_t)(now - c->due) < 0)
+        if (now < c->due)
             continue;
         if (c->listening)
             decide(c, IDEM_SILENCE, 0, now);
@@ -352,9 +355,9 @@ static int act(uint32_t now)
     }
     take_commands(now);
     for (i = 0; i < s.open_count; i++)
-        if ((int32_t)(s.open[i].due - now) < wait)
-            wait = (int32_t)(s.open[i].due - now);
-    return wait;
+        if (s.open[i].due - now < wait)
+            wait = s.open[i].due - now;
+    return (int)wait;
 }
 
 static void run(void)
@@ -365,7 +368,7 @@ static void run(void)
     int wait, i, len;
 
     for (;;) {
-        wait = act(host_millis());
+        wait = act(host_ms());
         if (s.open_count == 0)
             return;
         len = host_read(s.line, bytes, sizeof bytes, wait);
@@ -373,7 +376,7 @@ static void run(void)
             host_die("the line was closed");
         for (i = 0; i < len; i++)
             if (protocol_decode(&decoder, &m, bytes[i]))
-                take_answer(&m, host_millis());
+                take_answer(&m, host_ms());
         (void)idem_maintain(&table, host_millis());
     }
 }

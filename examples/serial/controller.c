@@ -37,10 +37,10 @@ static const char help[] =
 /* A command that is not answered yet */
 typedef struct pending {
     uint32_t index;
-    uint32_t first_ms;          /* when it was sent first, */
+    long long first_ms;         /* when it was sent first, */
     uint32_t times;             /* and how often since */
     int      listening;         /* 1: for its answer */
-    uint32_t due;               /* when that is over, or it is sent */
+    long long due;              /* when that is over, or it is sent */
 } pending;
 
 static struct {
@@ -53,7 +53,7 @@ static struct {
     uint32_t begun, answered, given_up, done, looks, sent, answers;
 } c;
 
-static void send_command(pending *p, uint32_t now)
+static void send_command(pending *p, long long now)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], number[PROTOCOL_NUMBER_SIZE];
     protocol_message m;
@@ -110,7 +110,8 @@ static void close_command(pending *p, int verdict)
 }
 
 /* After an answer to a command, or silence: it is closed, or sent later. */
-static int decide(pending *p, int answer, uint32_t retry_after_ms, uint32_t now)
+static int decide(pending *p, int answer, uint32_t retry_after_ms,
+                  long long now)
 {
     idem_patience patience = { 0 };
     idem_sent sent = { 0 };
@@ -121,7 +122,8 @@ static int decide(pending *p, int answer, uint32_t retry_after_ms, uint32_t now)
     patience.cap_ms = LAST_WAIT_MS;
     patience.deadline_ms = c.patience_s * 1000;
     sent.times = p->times;
-    sent.elapsed_ms = now - p->first_ms;
+    sent.elapsed_ms = now - p->first_ms < UINT32_MAX
+                          ? (uint32_t)(now - p->first_ms) : UINT32_MAX;
     sent.retry_after_ms = retry_after_ms;
     sent.random = host_random(&c.random, UINT32_MAX);
     verdict = idem_retry(&delay, &patience, &sent, answer);
@@ -166,7 +168,7 @@ static void end_command(uint32_t index, unsigned result)
             command.scope, command.key);
 }
 
-static void take_answer(const protocol_message *m, uint32_t now)
+static void take_answer(const protocol_message *m, long long now)
 {
     uint32_t i, index = traffic_find(m->scope, m->scope_len, m->key,
                                      m->key_len), retry_after_ms;
@@ -186,7 +188,7 @@ static void take_answer(const protocol_message *m, uint32_t now)
     }
 }
 
-static void open_commands(uint32_t now)
+static void open_commands(long long now)
 {
     while (c.open_count < c.window && c.begun < c.count) {
         pending *p = &c.open[c.open_count++];
@@ -199,20 +201,20 @@ static void open_commands(uint32_t now)
 
 /* Too late for another time, though it was not when that was decided: a machine
    may sleep in between. */
-static int is_late(const pending *p, uint32_t now)
+static int is_late(const pending *p, long long now)
 {
-    return p->times > 0 && now - p->first_ms > c.patience_s * 1000;
+    return p->times > 0 && now - p->first_ms > 1000LL * c.patience_s;
 }
 
 /* Does what is due; returns for how long there is nothing to do. */
-static int act(uint32_t now)
+static int act(long long now)
 {
-    int32_t wait = 1000;
+    long long wait = 1000;
     uint32_t i;
 
     // From the last on: one that is closed is replaced by the last.
     for (i = c.open_count; i-- > 0;) {
-        if ((int32_t)(now - c.open[i].due) < 0)
+        if (now < c.open[i].due)
             continue;
         if (c.open[i].listening || is_late(&c.open[i], now))
             (void)decide(&c.open[i], IDEM_SILENCE, 0, now);
@@ -221,9 +223,9 @@ static int act(uint32_t now)
     }
     open_commands(now);
     for (i = 0; i < c.open_count; i++)
-        if ((int32_t)(c.open[i].due - now) < wait)
-            wait = (int32_t)(c.open[i].due - now);
-    return wait;
+        if (c.open[i].due - now < wait)
+            wait = c.open[i].due - now;
+    return (int)wait;
 }
 
 /* Takes what comes within wait_ms.  Returns -1 if the line is gone. */
@@ -236,18 +238,18 @@ static int listen_for(int wait_ms)
 
     for (i = 0; i < len; i++)
         if (protocol_decode(&decoder, &m, bytes[i]))
-            take_answer(&m, host_millis());
+            take_answer(&m, host_ms());
     return len < 0 ? -1 : 0;
 }
 
 static int run(void)
 {
-    uint32_t now = host_millis(), end;
+    long long now = host_ms(), end;
 
     while (c.answered + c.given_up < c.count) {
         int gone = listen_for(act(now)) < 0;
 
-        now = host_millis();
+        now = host_ms();
         if (gone)
             c.given_up = c.count - c.answered;
     }
@@ -257,7 +259,7 @@ static int run(void)
         return 3;
     }
     end = now + c.linger_ms;
-    while ((int32_t)(end - host_millis()) > 0 && listen_for(20) == 0)
+    while (host_ms() < end && listen_for(20) == 0)
         ;
     if (!c.progress)
         printf("%u commands: %u done, %u to be looked at; %u frames sent, "

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Also while the machine sleeps: a sender's deadline does not wait for that. */
-uint32_t host_millis(void)
+long long host_ms(void)
 {
     struct timespec now;
 
@@ -23,8 +23,12 @@ uint32_t host_millis(void)
 #else
     clock_gettime(CLOCK_MONOTONIC, &now);
 #endif
-    return (uint32_t)((uint64_t)now.tv_sec * 1000 +
-                      (uint64_t)now.tv_nsec / 1000000);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+uint32_t host_millis(void)
+{
+    return (uint32_t)host_ms();
 }
 
 void host_sleep_us(uint32_t us)

@@ -34,7 +34,8 @@ typedef struct pump {
     off_t    size;              // of the log, at least
     uint32_t ml_ms;             // for 1 ml
     int      running;
-    uint32_t since_ms, for_ms;  // while it is running
+    uint64_t since_ms;          // while it is running
+    uint32_t for_ms;
     long     ml;
     char     id[PUMP_ID];
     idem_claim claim;           // for the caller
@@ -193,7 +194,7 @@ static inline int pump_look(const pump *p, int answer, const char *id, long ml)
 
 /* The pump's clock.  Not the table's tick, which stands while this process is
    suspended: a pump runs on meanwhile, and also while the machine sleeps. */
-static inline uint32_t pump_millis(void)
+static inline uint64_t pump_millis(void)
 {
     struct timespec t;
 
@@ -202,8 +203,7 @@ static inline uint32_t pump_millis(void)
 #else
     clock_gettime(CLOCK_MONOTONIC, &t);
 #endif
-    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
-                      (uint64_t)t.tv_nsec / 1000000);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* Starts the pump. */
@@ -225,9 +225,9 @@ static inline void pump_start(pump *p, const idem_claim *claim, const char *id,
 /* Milliseconds until it stops */
 static inline uint32_t pump_left(const pump *p)
 {
-    uint32_t passed = pump_millis() - p->since_ms;
+    uint64_t passed = pump_millis() - p->since_ms;
 
-    return p->running && passed < p->for_ms ? p->for_ms - passed : 0;
+    return p->running && passed < p->for_ms ? p->for_ms - (uint32_t)passed : 0;
 }
 
 /* True once, when the pump has stopped. */

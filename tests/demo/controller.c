@@ -4,6 +4,8 @@
 #define main controller_main
 #include "examples/serial/controller.c"
 #undef main
+#include <fcntl.h>
+#include <unistd.h>
 
 static void hear(uint32_t index, uint8_t result)
 {
@@ -15,14 +17,37 @@ static void hear(uint32_t index, uint8_t result)
     m.scope_len = (uint8_t)strlen(command.scope);
     m.key = (const uint8_t *)command.key;
     m.key_len = (uint8_t)strlen(command.key);
-    take_answer(&m, host_millis());
+    take_answer(&m, host_ms());
+}
+
+/* A machine sleeps for so long before it asks again: it is too late for that. */
+static void sleeps(long long ms)
+{
+    memset(&c, 0, sizeof c);
+    c.count = c.window = 1;
+    c.patience_s = 100;
+    c.line = open("/dev/null", O_WRONLY);
+    (void)act(0);                       // takes the command
+    (void)act(0);                       // sends it
+    (void)act(ANSWER_MS);               // silence
+    (void)act(ms);
+    close(c.line);
+    if (c.given_up == 1 && c.sent == 1)
+        return;
+    fprintf(stderr, "controller: after %lld ms: sent %u times\n", ms,
+            (unsigned)c.sent);
+    exit(1);
 }
 
 int main(void)
 {
+    sleeps(101000);
+    sleeps(30 * 86400000LL);
+    sleeps(UINT32_MAX + 60000LL);
+    memset(&c, 0, sizeof c);
     c.count = c.window = 4;
     c.patience_s = 100;
-    open_commands(host_millis());
+    open_commands(host_ms());
     hear(0, PROTOCOL_DONE);
     hear(1, PROTOCOL_LOOK);
     hear(1, PROTOCOL_LOOK);             // a repeated frame
