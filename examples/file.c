@@ -76,8 +76,8 @@ static int open_journal(const char *path)
     return result;
 }
 
-/* Ends what was interrupted: an outcome can make room, a claim cannot.  (We have
-   the file for us, so nobody is at it.) */
+/* Ends what was interrupted: an outcome can make room, a claim cannot.  (The
+   file is ours alone, so nobody is at it.) */
 static int end_interrupted(void)
 {
     unsigned char id[pump_key_max];

@@ -8,8 +8,8 @@
  * was acknowledged, and not after a restart.
  *
  * A key's deadline and age begin anew at each start: start it again with the
- * same key within 11 hours of the first time.  It asks for 12 hours from then,
- * and coapd remembers an outcome for 24.  (python/outbox.py takes care of that.)
+ * same key within 11 hours of the first time: it asks for 12 hours from then,
+ * and coapd remembers an outcome for 24 (python/outbox.py takes care of that).
  *
  * Prints key, ml, response code and text.  Exit status: 0 it poured, 1 it did
  * not or nobody knows, 2 it could not run.

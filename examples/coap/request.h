@@ -96,8 +96,8 @@ static inline int command_read_message_id(command *c, coap_session_t *session,
 }
 
 /* Takes what it understands out of the options; 0 if that is not all: a second
-   key, an empty or too long one, a block of a longer payload, a condition, other
-   queries. */
+   key, an empty or too long one, a block of a longer payload, a condition,
+   other queries. */
 static inline int command_read_options(command *c, const coap_pdu_t *message)
 {
     coap_opt_iterator_t at;

@@ -76,6 +76,8 @@ static enum MHD_Result answer(struct MHD_Connection *c, int result,
 
     if (wait_ms == IDEM_LEASE_NONE)     // until the pump stops, soon
         wait_ms = 0;
+    if (e->reply.claim.token)           // it may have poured: a restart looks
+        journal_need(&the.j, result);
     switch (result) {
     case IDEM_DONE:
     case IDEM_REPLAY:
@@ -122,7 +124,8 @@ static int set_outcome(idem_job *job, int status, const char *text)
 /* Pauses for a turn at most: the machine may sleep meanwhile. */
 static void take_turn(uint32_t ms)
 {
-    struct timespec t = { 0, (long)(ms < TURN_MS ? ms : TURN_MS) * 1000000 };
+    uint32_t turn = TURN_MS;
+    struct timespec t = { 0, (long)(ms < turn ? ms : turn) * 1000000 };
 
     nanosleep(&t, NULL);
 }

@@ -192,8 +192,8 @@ static int serve_connection(int fd)
     return len == 0 || (len > 0 && serve(adu, len) >= 0);
 }
 
-/* Ends the connection that is silent for longest, and returns its place: that of
-   a master that lost power never ends by itself. */
+/* Ends the connection that is silent for longest, and returns its place: that
+   of a master that lost power never ends by itself. */
 static int drop_silent(uint32_t now)
 {
     int i, place = 1;

@@ -169,7 +169,8 @@ static void run_for(long ms)
     struct timespec t = { 0, 0 };
 
     while ((left = end - now_ms()) > 0) {
-        t.tv_nsec = (long)(left < TURN_MS ? left : TURN_MS) * 1000000;
+        long turn = TURN_MS;
+        t.tv_nsec = (left < turn ? (long)left : turn) * 1000000;
         nanosleep(&t, NULL);
     }
 }

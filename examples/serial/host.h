@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Milliseconds, from anywhere on: for a sender's waits, which may be longer than
-   a tick of 32 bits wraps in; and such a tick. */
+/* Milliseconds, from anywhere on: for the waits of a sender, whose machine may
+   sleep for longer than a tick of 32 bits lasts; and such a tick. */
 long long host_ms(void);
 uint32_t host_millis(void);
 void host_sleep_us(uint32_t us);

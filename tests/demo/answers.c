@@ -57,8 +57,8 @@ static void reopen_all(const char *path)
     exit(1);
 }
 
-/* A machine that sleeps for a month goes on at once: it asks once more, and gives
-   up. */
+/* A machine that sleeps for a month goes on at once: it asks once more, and
+   gives up. */
 static void sleep_for_a_month(void)
 {
     long long now = host_ms(), later = now + 30 * 86400000LL;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""refusing.py [all | once | busy | each]: an MQTT 5 broker that refuses.  Prints its
-port first.
+"""refusing.py [all | once | busy | each]: an MQTT 5 broker that refuses.
+Prints its port first.
 
     (none)   takes every client, and refuses every subscription (0x87)
     all      refuses every client, and prints a line for each

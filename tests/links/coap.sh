@@ -87,7 +87,8 @@ tokens = set()
 for _ in range(2):
     asked, sender = s.recvfrom(1500)
     n = asked[0] & 15
-    s.sendto(bytes([0x60 | n, 0x44]) + asked[2:4 + n] + b"\xffx\033\ni 5", sender)
+    head = bytes([0x60 | n, 0x44]) + asked[2:4 + n]
+    s.sendto(head + b"\xffx\033\ni 5", sender)
     tokens.add(asked[4:4 + n])
 print(len(tokens), "tokens")
 ' >"$work/forger" &
@@ -104,7 +105,7 @@ print(len(tokens), "tokens")
 }
 
 # The server's memory, in kB
-resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$daemon/status"; }
+resident() { awk '/^VmRSS/ { print $2 }' "/proc/$daemon/status"; }
 
 # Messages from many ports of one address are those of one sender: they leave
 # room for others.

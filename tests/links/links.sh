@@ -42,8 +42,8 @@ a_day_passes() {
     kill -CONT "$daemon"
 }
 
-# runs_on COMMAND...: asks for a pour, during which the server is suspended for a
-# day.  The pump runs on meanwhile, and is stopped as soon as the server goes on.
+# runs_on COMMAND...: asks for a pour, during which the server is suspended for
+# a day.  The pump runs on meanwhile, and is stopped once the server goes on.
 runs_on() {
     name=runs_on
     start_clocked --ml-ms 1000000

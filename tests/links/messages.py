@@ -3,9 +3,9 @@
 """messages.py PORT LINE...: CoAP messages as they are, one after the other.
 
 A line is the port to send from (0: any) or ADDRESS:PORT, the message id, the
-path, options as NUMBER=VALUE, and a payload, "-" for none.  Each message is sent until something
-comes that is not an empty acknowledgement.  Prints code, option Max-Age if there
-is one, and payload of each answer."""
+path, options as NUMBER=VALUE, and a payload, "-" for none.  Each message is sent
+until something comes that is not an empty acknowledgement.  Prints code, option
+Max-Age if there is one, and payload of each answer."""
 import socket
 import sys
 import time
