@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: 0BSD */
-#define IDEM_IMPLEMENTATION
 #include "device.h"
 #include <string.h>
 
-static const idem_config config = {
+static const idem_config fixed = {
     .capacity = DEVICE_KEYS, .senders = DEVICE_SENDERS,
     .key_max = DEVICE_KEY_MAX, .response_max = DEVICE_RESPONSE_MAX,
     .state_max = DEVICE_STATE_MAX,
     .max_attempts = 255,        /* power that fails is not a command's fault */
+#ifdef DEVICE_STORAGE
+    .storage = &DEVICE_STORAGE,
+#endif
     .retention_ms = DEVICE_RETENTION_MS
 };
+
+/* With its storage all but the secret is known when compiling. */
+#ifdef DEVICE_STORAGE
+#define IDEM_CONFIG fixed
+#endif
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
 
 /* False for flash that was never programmed: it is the same in all devices. */
 static int is_secret(const uint8_t *secret)
 {
     size_t i;
 
-    for (i = 1; i < sizeof config.secret; i++)
+    for (i = 1; i < sizeof fixed.secret; i++)
         if (secret[i] != secret[0])
             return 1;
     return 0;
@@ -29,7 +38,7 @@ int device_start(device *d, const device_port *port,
 
     memset((void *)d, 0, sizeof *d);
     d->port = port;
-    d->config = config;
+    d->config = fixed;
     d->config.storage = storage;
     memcpy(d->config.secret, port->secret, sizeof d->config.secret);
     if (!is_secret(port->secret))

@@ -23,6 +23,14 @@
  *         else
  *             device_idle(&dispenser);
  *
+ * Firmware with one storage, a constant, makes device.c smaller: one file has
+ *
+ *     static const idem_storage flash = { .read = ... };
+ *     #define DEVICE_STORAGE flash
+ *     #include "device.c"
+ *
+ * and then device_start takes no other storage.
+ *
  * device_receive may take as long as a command does: an interrupt puts the
  * bytes into a ring, or only does protocol_decode.
  *

@@ -14,14 +14,11 @@
  * many ms it was off (known from a clock with a battery).
  */
 #include "board.h"
+#include "board_flash.h"
 #include "device.h"
 #include "flash_file.h"
 #include "medium.h"
 #include "naive.h"
-
-// The pages that the linker set aside.
-typedef char flash_is_large_enough
-    [FLASH_SECTORS >= DEVICE_SECTORS(FLASH_SECTOR, FLASH_GRANULE) ? 1 : -1];
 
 #define REGISTER(at) (*(volatile uint32_t *)(at))
 
@@ -50,7 +47,7 @@ static uint32_t micros(void)
     return TIMER_CC;
 }
 
-static void wait_us(uint32_t us)
+void board_wait_us(uint32_t us)
 {
     uint32_t from = micros();
 
@@ -80,7 +77,7 @@ static void work(void *ctx)
     x ^= x << 13;
     x ^= x >> 17;
     x ^= x << 5;
-    wait_us(x % 8000);
+    board_wait_us(x % 8000);
 }
 
 /* ---------------------------------------------------------------------------
@@ -162,45 +159,6 @@ static void put(void *ctx, uint8_t byte)
     while (!UART_TXDRDY)
         ;
     UART_TXDRDY = 0;
-}
-
-/* ---------------------------------------------------------------------------
-   the flash: what medium_nvmc.c has, taking the times of the data sheet,
-   since QEMU's is done at once; and an erase goes through all that it can
-   leave when it is cut short
-   ------------------------------------------------------------------------ */
-
-enum { WORD = 4, WORD_US = 46, ERASE_US = 22300 };
-
-static int slow_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    const uint8_t *from = (const uint8_t *)src;
-    uint32_t i;
-
-    for (i = 0; i < len; i += WORD) {
-        int result = medium.prog(ctx, at + i, from + i, WORD);
-
-        if (result != 0)
-            return result;
-        wait_us(WORD_US);
-    }
-    return 0;
-}
-
-static int slow_erase(void *ctx, uint32_t sector)
-{
-    static const uint8_t programmed[WORD] = { 0 };
-    uint32_t i;
-
-    for (i = 0; i < FLASH_SECTOR; i += WORD) {
-        int result = medium.prog(ctx, sector * FLASH_SECTOR + i, programmed,
-                                 WORD);
-
-        if (result != 0)
-            return result;
-        wait_us(ERASE_US / (FLASH_SECTOR / WORD));
-    }
-    return medium.erase(ctx, sector);
 }
 
 /* ---------------------------------------------------------------------------
@@ -326,16 +284,12 @@ static const device_port port = { NULL, put, millis, work, print, printed,
 static int run(uint32_t away_ms)
 {
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
-    static idem_storage flash;
     static device d;
     uint8_t byte;
     int result;
 
     medium_start();
-    flash = medium;
-    flash.prog = slow_prog;
-    flash.erase = slow_erase;
-    result = device_start(&d, &port, &flash, memory, sizeof memory);
+    result = device_start(&d, &port, &board_flash, memory, sizeof memory);
     if (result == IDEM_OK)
         result = idem_elapse(&d.table, away_ms);
     if (result != IDEM_OK) {

@@ -27,7 +27,7 @@ $arm -std=c99 -Os -g -ffreestanding -nostdlib -ffunction-sections \
     -fdata-sections -Wl,--gc-sections $warn $sizes $chip \
     "-DDEVICE_SECRET=$secret" \
     -I. -I$serial -I$board -T "$out/board.ld" \
-    $here/board_main.c $serial/device.c $serial/naive.c \
+    $here/board_main.c $here/board_flash.c $serial/naive.c \
     $serial/protocol.c $board/medium_nvmc.c $board/start.c -lc -lgcc \
     -o "$out/firmware.elf"
 
