@@ -3,13 +3,24 @@
 // key, the rest what to do.  Send one twice: the LED changes once.
 // Without a journal: what was executed is forgotten with the power, and so is
 // the secret, which is made anew at each start.
-#define IDEM_NO_JOURNAL
-#define IDEM_IMPLEMENTATION
 #include <idem.h>
 
 enum { KEYS = 8, KEY_MAX = 8 };
 
-static idem_config config;
+// All but the secret is known when compiling: what it does not need is left
+// out.  C++11 has no names for fields: in their order.
+static const idem_config fixed = {
+    KEYS, 0, KEY_MAX, 0, 0,             // no senders, responses, state
+    0, nullptr, 0,                      // default attempts, no journal, lease
+    60000,                              // a sender may repeat for a minute
+    nullptr, nullptr, nullptr,          // no lock
+    0, IDEM_REJECT, IDEM_EACH, 0, {}
+};
+#define IDEM_CONFIG fixed
+#define IDEM_IMPLEMENTATION
+#include <idem.h>
+
+static idem_config config;              // with the secret
 static idem_table table;
 static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0) / 4];
 static char line[40];
@@ -87,9 +98,7 @@ void setup()
 {
     Serial.begin(9600);
     pinMode(LED_BUILTIN, OUTPUT);
-    config.capacity = KEYS;
-    config.key_max = KEY_MAX;
-    config.retention_ms = 60000;            // a sender may repeat for a minute
+    config = fixed;
     make_secret(config.secret, sizeof config.secret);
     int result = idem_open(&table, &config, memory, sizeof memory, millis());
     if (result != IDEM_OK) {

@@ -9,7 +9,6 @@
 //
 // The last 16 bytes of the EEPROM are the secret, random and this device's own:
 // write them with your programmer, once, when the device is made.
-#define IDEM_IMPLEMENTATION
 #include <idem.h>
 #include <port/avr_eeprom.h>
 
@@ -19,8 +18,26 @@ enum { FIRST = 1, SECRET = E2END + 1 - 16 };
 static_assert(SECTORS > 0 && FIRST + SECTORS * SECTOR <= SECRET,
               "the journal and the secret fit into the EEPROM");
 
-static idem_storage storage;
-static idem_config config;
+// All but the secret is known when compiling: what it does not need is left
+// out.  C++11 has no names for fields: in their order.
+static const idem_storage journal = {
+    (void *)FIRST, avr_eeprom_read, avr_eeprom_prog,
+    nullptr, nullptr, nullptr, nullptr, // no erase, no sync
+    SECTOR, SECTORS, 1, 0xFF,
+    1                                   // verify: nothing reports a worn cell
+};
+static const idem_config fixed = {
+    KEYS, 0, KEY_MAX, 0, STATE,         // no senders, responses
+    0, &journal, 0,                     // default attempts, lease
+    60000,                              // a sender may repeat for a minute
+    nullptr, nullptr, nullptr,          // no lock
+    0, IDEM_REJECT, IDEM_EACH, 0, {}
+};
+#define IDEM_CONFIG fixed
+#define IDEM_IMPLEMENTATION
+#include <idem.h>
+
+static idem_config config;              // with the secret
 static idem_table table;
 static uint32_t
     memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, 0, STATE, 1) / 4];
@@ -67,19 +84,7 @@ void setup()
 {
     Serial.begin(9600);
     pinMode(LED_BUILTIN, OUTPUT);
-    storage.ctx = (void *)FIRST;
-    storage.read = avr_eeprom_read;
-    storage.prog = avr_eeprom_prog;
-    storage.sector_size = SECTOR;
-    storage.sector_count = SECTORS;
-    storage.prog_size = 1;
-    storage.erased = 0xFF;
-    storage.verify = 1;                     // nothing reports a worn cell
-    config.storage = &storage;
-    config.capacity = KEYS;
-    config.key_max = KEY_MAX;
-    config.state_max = STATE;
-    config.retention_ms = 60000;            // a sender may repeat for a minute
+    config = fixed;
     if (!has_secret()) {
         Serial.println(F("no secret in the EEPROM"));
         return;
