@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The device of patterns.c.  Its journal is in FRAM, here a static array, and
-   nothing else survives power_on. */
+   nothing else survives power_on.  To be included in one file: it has the
+   implementation of idem.h too. */
 #ifndef FRAM_H
 #define FRAM_H
 
@@ -30,15 +31,22 @@ static int fram_write(void *ctx, uint32_t at, const void *src, uint32_t len)
     return 0;
 }
 
-static const idem_storage storage = {
+static const idem_storage fram_storage = {
     .read = fram_read, .prog = fram_write,
     .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = 1
 };
-static idem_config config = {
+
+/* All but the secret is known when compiling (idem.h, >>sizing). */
+static const idem_config fixed = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .max_attempts = 3, .storage = &storage, .lease_ms = 1000,
+    .max_attempts = 3, .storage = &fram_storage, .lease_ms = 1000,
     .retention_ms = 60 * 60 * 1000
 };
+#define IDEM_CONFIG fixed
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+static idem_config config;              /* with the secret */
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
                                                 1) / 4];
@@ -59,6 +67,7 @@ static int power_on(void)
 static int first_power_on(void)
 {
     memset(fram, 0, sizeof fram);
+    config = fixed;
     if (!random_fill(config.secret, sizeof config.secret))
         return IDEM_E_ARG;      // a device: when it is made
     return power_on();

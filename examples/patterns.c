@@ -13,8 +13,6 @@
  * The device's journal is in FRAM, here a static array.  After a restart the
  * table is opened again, and only the array is as before.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
 #include "fram.h"
 #include <stdio.h>
 #include <string.h>
