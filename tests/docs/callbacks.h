@@ -4,6 +4,8 @@
  */
 #include "idem.h"
 
+enum { SECTORS = 8 };
+
 int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len);
 int flash_prog(void *ctx, uint32_t at, const void *src, uint32_t len);
 int flash_erase(void *ctx, uint32_t sector);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Cuts every C block out of the manual and README and compiles it; a block with
-# a main() is run too, and if a text block follows, that is what it must print.
+# Cuts every C block out of the manual and README, that of the ports too, and
+# compiles it; a block with a main() is run too, and if a text block follows,
+# that is what it must print.
 # README's first block must be examples/hello.c.  Blocks and examples are C++20
 # too, where initialisers stand in the order of the fields, and two examples are
 # run as that.  A block that includes nothing gets tests/docs/callbacks.h.  Then
@@ -27,6 +28,7 @@ blocks() {
 
 blocks idem.h "$out/manual"
 blocks README.md "$out/readme"
+blocks examples/port/README.md "$out/port"
 diff "$out/readme1.c" examples/hello.c ||
     { echo "README's first block is not examples/hello.c"; exit 1; }
 
@@ -36,8 +38,10 @@ callbacks() {
 }
 
 passed=0
+ports="-Iexamples/port -Itests/targets/vendor"
 for block in "$out"/*.c; do
-    flags="$(callbacks "$block") -std=c99 -Wall -Wextra -Wpedantic -Werror -I."
+    flags="$(callbacks "$block") -std=c99 -Wall -Wextra -Wpedantic -Werror -I.
+        $ports"
     if grep -q 'int main(' "$block"; then
         $CC $flags "$block" -o "${block%.c}"
         "${block%.c}" > "${block%.c}.out"
@@ -58,7 +62,7 @@ cpp20() {
         2> /dev/null || return 0
     for source in "$out"/*.c examples/*.c examples/serial/*.c \
         examples/port/*.h tests/demo/firmware/*.c examples/mqtt/*.c; do
-        stand_ins="-Itests/targets/vendor $(callbacks "$source")"
+        stand_ins="$ports $(callbacks "$source")"
         case $source in
         */port/avr_eeprom.h) continue ;;
         */mqtt/*) has mosquitto.h || continue ;;
