@@ -608,7 +608,8 @@ static inline const char *device_broken(int answer, int allowed)
     if (answer == allowed && answer == IDEM_REPLAY)
         return "S3: a response is given to its own key alone, byte for byte";
     if (answer == allowed)
-        return "the answer is right; its claim, times or effect is not";
+        return "S1, S3, S6, S7: the answer is right, but not its claim, "
+               "bytes, times or effect";
     if (answer == IDEM_REPLAY)
         return "S3: no response is given to another key or fingerprint";
     if (allowed == IDEM_MISMATCH)
@@ -898,13 +899,19 @@ static inline void device_count(device *d, const asked *a, int result)
     d->balance -= strchr("RX", a->what) && result == IDEM_OK;
 }
 
+/* What the report of a failure names from now on, until the next call. */
+static inline void device_note(device *d, int answer)
+{
+    d->answer = answer;
+    d->has_answered = 1;
+}
+
 /* What must hold after a call, whatever it has answered. */
 static inline void device_after(device *d, const char *what, int result)
 {
     asked *a = &d->call;
 
-    d->answer = result;
-    d->has_answered = 1;
+    device_note(d, result);
     trace("%u %s %c key %u: %s; clock %llu, %u programs, %u erases%s\n",
           d->model.calls, what, a->what, a->key, idem_text(result),
           (unsigned long long)d->model.clock, d->progs, d->erases,
@@ -1104,8 +1111,8 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     result = idem_begin(d->table, claim, &d->reply, &rq, d->now);
     a->claim = *claim;
     a->evicted = d->table->stats.evicted - evicted;
-    PROMISE(device_copied(d, &rq, result));
     device_answered(d, "begin", result);
+    PROMISE(device_copied(d, &rq, result));
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
         PROMISE(!reply->status && !reply->response_len && !reply->code);
@@ -1227,6 +1234,7 @@ static inline int device_handle(idem_job *job)
     asked *a;
 
     j->answer = job->answer;
+    device_note(d, j->answer);
     d->call.claim = *job->claim;
     d->call.evicted = d->table->stats.evicted - j->evicted;
     device_count(d, &d->call, j->answer);
@@ -1268,8 +1276,8 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     result = idem_run(d->table, &d->reply, &rq, device_handle, &j, device_now);
     a->claim = d->reply.claim;
     if (!j.answer) {
-        PROMISE(device_copied(d, &rq, result));
         device_answered(d, "run", result);
+        PROMISE(device_copied(d, &rq, result));
         return;
     }
     d->may_leave += 2 * (j.answer == IDEM_EXECUTE);
