@@ -81,15 +81,21 @@ crowd() {
     server="sh $work/few-files 20 $plain"
     refuses "poll: Invalid argument"
     server=$plain
-    # Who begins a message does not make the pump run on.
+    # Who begins a message does not make the pump run on: while the gateway
+    # waits for 20 of them it stops, and pours for the next window.
     start --ml-ms 100
-    is "$(ask "mute 0 7 3 5")" "1 soon"
-    # Nor does who does not read his answers, or what libmodbus calls an error
-    is "$(ask "deaf 0 7 4 5")" "1 soon"
-    is "$(ask "none 10")" "exception 3 soon"
+    is "$(ask "mute $daemon 0 7 3 5")" 1
+    is "$(grep -c "begins 01" "$work/crowd/log")" 1
+    wait_for next_poured
+    # Nor does who does not read his answers, or what libmodbus calls an error:
+    # it waits half a second after that.
+    is "$(ask "deaf 0 7 4 5")" 1
+    is "$(ask "none 100")" "exception 3"
     stop
     echo "crowd: 200 silent connections, and one that is served"
 }
+
+next_poured() { [ "$(ask "1 7 3 5")" = 1 ]; }
 
 interrupted() {
     name=interrupted

@@ -9,28 +9,39 @@
 "raw FUNCTION AT ..."        a message as it is: 10 (16), 6 or 5; registers
 "raw 23 AT COUNT ..."        writes ... to 0 and reads COUNT registers from AT
 "slow"                       begins a message, and goes on a byte at a time
-"mute WINDOW ..."            writes a command, begins a message on each of 20
-                             connections, and asks on: the status, and whether
-                             it came within 5 s
+"mute PID WINDOW ..."        writes a command; then, before the gateway PID goes
+                             on, begins a message on each of 20 connections, and
+                             writes the same command to the next window on one
+                             more; asks on for the first: the status
 "deaf WINDOW ..."            writes a command, asks for registers again and
-                             again on another connection, never reads them, and
-                             asks on: the status, and whether it came within 5 s
-"none TIMES"                 reads 0 registers so often: what it gets, and
-                             whether that came within 2 s
+                             again on another connection, and never reads them,
+                             until that is closed, "hangs" if it never is; asks
+                             on: the status
+"none TIMES"                 reads 0 registers so often: what it gets, "hangs" if
+                             that takes a quarter of a second each
 "flood"                      202 commands of 1 ml in window 0, epoch 7
 "crowd PID WINDOW ..."       writes a command after 200 others have connected,
                              and counts the files that PID has open"""
 import os
+import signal
 import socket
 import struct
 import sys
 import time
 
 
-def transact(link, pdu):
+def send(link, pdu):
     link.sendall(struct.pack(">HHHB", 1, 0, len(pdu) + 1, 1) + pdu)
+
+
+def receive(link):
     head = link.recv(7, socket.MSG_WAITALL)
     return link.recv(struct.unpack(">HHHB", head)[2] - 1, socket.MSG_WAITALL)
+
+
+def transact(link, pdu):
+    send(link, pdu)
+    return receive(link)
 
 
 def write(at, values):
@@ -38,9 +49,12 @@ def write(at, values):
                        2 * len(values), *values)
 
 
-def once(link, window, epoch, sequence, ml):
-    command = [epoch >> 16, epoch & 0xffff, sequence >> 16, sequence & 0xffff,
-               ml]
+def numbered(epoch, sequence, ml):
+    return [epoch >> 16, epoch & 0xffff, sequence >> 16, sequence & 0xffff, ml]
+
+
+def once(link, window, *numbers):
+    command = numbered(*numbers)
     transact(link, write(32 * window, command))
     got = transact(link, struct.pack(">BHH", 3, 32 * window + 16, 7))
     answer = struct.unpack(">BB7H", got)[2:]
@@ -48,8 +62,8 @@ def once(link, window, epoch, sequence, ml):
     return answer[4]
 
 
-def ask(link, *command):
-    for _ in range(20):
+def ask(link, *command, times=20):
+    for _ in range(times):
         status = once(link, *command)
         if status != 2:
             break
@@ -82,40 +96,44 @@ def slow(link):
     return "heard out"
 
 
-def mute(port, link, command):
-    others = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
-    begun = time.monotonic()
-    once(link, *command)
+def mute(port, link, pid, window, *numbers):
+    *others, last = [socket.create_connection(("127.0.0.1", port))
+                     for _ in range(21)]
+    raw(last, ["5", "0", "1"])          # the gateway has accepted them all
+    once(link, window, *numbers)
+    os.kill(pid, signal.SIGSTOP)        # so it finds all of these at once
     for one in others:
         one.sendall(b"\0")
-    status = ask(link, *command)
-    for one in others:
+    send(last, write(32 * (window + 1), numbered(*numbers)))
+    os.kill(pid, signal.SIGCONT)
+    receive(last)
+    status = ask(link, window, *numbers, times=1000)
+    for one in [*others, last]:
         one.close()
-    return f"{status} {'soon' if time.monotonic() - begun < 5 else 'late'}"
+    return status
 
 
 def deaf(port, link, command):
-    link.settimeout(5)
+    link.settimeout(60)
     once(link, *command)
     with socket.create_connection(("127.0.0.1", port)) as other:
-        other.settimeout(0.5)
+        other.settimeout(60)
         message = struct.pack(">HHHBBHH", 1, 0, 6, 1, 3, 0, 125)
         try:
             while True:
                 other.sendall(100 * message)
-        except OSError:                 # closed, or nobody reads it
-            pass
-        try:
-            return f"{ask(link, *command)} soon"
         except TimeoutError:
-            return "late"
+            return "hangs"
+        except OSError:                 # it was closed
+            pass
+    return ask(link, *command, times=1000)
 
 
 def none(link, times):
     begun = time.monotonic()
     got = {raw(link, ["3", "0", "0"]) for _ in range(times)}
-    late = time.monotonic() - begun > 2
-    return f"{' '.join(got)} {'late' if late else 'soon'}"
+    hangs = time.monotonic() - begun > times / 4
+    return "hangs" if hangs else ' '.join(got)
 
 
 def crowd(port, pid, command):
@@ -140,7 +158,7 @@ def main(port, lines):
             elif words[0] == "once":
                 print(once(link, *map(int, words[1:])))
             elif words[0] == "mute":
-                print(mute(port, link, list(map(int, words[1:]))))
+                print(mute(port, link, *map(int, words[1:])))
             elif words[0] == "deaf":
                 print(deaf(port, link, list(map(int, words[1:]))))
             elif words[0] == "none":
