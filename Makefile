@@ -61,7 +61,7 @@ bench:                   ## speed, wear, bytes beside budgets and others
 	@CC="$(CC)" B="$(B)" sh tests/bench/bench.sh $(PART)
 
 docs:                    ## compile and run every C block of manual and README
-	@CC="$(CC)" sh tests/tools/docs.sh
+	@CC="$(CC)" sh tests/docs/docs.sh
 
 package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 	@sh examples/port/package.sh $(B)/package $(URL)
