@@ -25,7 +25,7 @@ static int is_secret(const uint8_t *secret)
 {
     size_t i;
 
-    for (i = 1; i < sizeof fixed.secret; i++)
+    for (i = 1; secret && i < sizeof fixed.secret; i++)
         if (secret[i] != secret[0])
             return 1;
     return 0;
@@ -40,9 +40,9 @@ int device_start(device *d, const device_port *port,
     d->port = port;
     d->config = fixed;
     d->config.storage = storage;
-    memcpy(d->config.secret, port->secret, sizeof d->config.secret);
     if (!is_secret(port->secret))
         return IDEM_E_ARG;
+    memcpy(d->config.secret, port->secret, sizeof d->config.secret);
     result = idem_open(&d->table, &d->config, memory, size, port->millis());
     d->open = result == IDEM_OK;
     return result;

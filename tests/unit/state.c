@@ -196,6 +196,19 @@ static const char *label_of(uint8_t kind, const void *key, size_t key_len)
     return label;
 }
 
+TEST(a_device_without_a_secret_of_its_own_does_not_start)
+{
+    static const uint8_t never_programmed[16];
+    device_port other = port;
+
+    other.secret = NULL;
+    is(device_start(&dispenser, &other, &storage, memory, sizeof memory),
+       IDEM_E_ARG);
+    other.secret = never_programmed;
+    is(device_start(&dispenser, &other, &storage, memory, sizeof memory),
+       IDEM_E_ARG);
+}
+
 TEST(no_key_has_the_label_of_a_number)
 {
     static const uint8_t number[PROTOCOL_NUMBER_SIZE] = { 7, 0, 0, 0, 1 };
