@@ -200,8 +200,8 @@
    If the program has one configuration, the compiler leaves out what that does
    not need: a quarter of the code without senders, eviction and state.  In the
    file of the implementation include "idem.h", then `static const idem_config
-   c = { .. };` and `#define IDEM_CONFIG c`, then the implementation.  idem_open
-   takes c, or a copy of it with another secret, and nothing else.
+   fixed = { .. };` and `#define IDEM_CONFIG fixed`, then the implementation.
+   idem_open takes fixed, or a copy of it with another secret, and nothing else.
 
    >>time
 

@@ -281,13 +281,14 @@ silence() {
 # A signal ends the server when its pump has stopped, and has been answered.
 ended() {
     name=ended
-    start --ml-ms 1500
+    start_clocked --ml-ms 1000000
     messages "0 70 pour 65001=last 2" >"$work/ended/last" &
     children=$!
     wait_for grep -q begins "$work/ended/log"
     kill -TERM "$daemon"
     is "$(ask "0 71 pour 65001=late 2" "0 72 3/0/4 -" |
         sed 's/max-age [1-9][0-9]*/max-age N/g')" "$back|$back"
+    ahead ended 2000
     stop
     wait $children
     is "$(cat "$work/ended/last")" "2.04 poured 2 ml"

@@ -117,10 +117,11 @@ interrupted() {
 # A signal ends the gateway when its pump has stopped.
 ended() {
     name=ended
-    start --ml-ms 1500
+    start_clocked --ml-ms 1000000
     is "$(ask "once 0 7 1 2")" 2
     kill -TERM "$daemon"
     is "$(ask "once 0 7 1 2" "once 1 7 1 2")" "2|2"
+    ahead ended 2000
     stop
     start
     is "$(ask "0 7 1 2" "1 7 1 2")" "1|1"

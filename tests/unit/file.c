@@ -161,7 +161,7 @@ static int kernel_statx(int fd, const char *path, int flags, unsigned mask,
 
 // No macro is expanded in itself: in each the system's function is called.
 #define open(path, ...) kernel_open(path, __VA_ARGS__, 0)
-#define close(fd) kernel_close(fd)
+#define close kernel_close
 #define pread(fd, dst, len, at) kernel_pread(fd, dst, len, at)
 #define pwrite(fd, src, len, at) kernel_pwrite(fd, src, len, at)
 #define fsync kernel_sync
