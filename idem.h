@@ -4643,8 +4643,8 @@ static void idemi_journal_erase_begun(idem_table *t, uint32_t from)
     }
 }
 
-/* Erases the sectors that an earlier boot began after the head, and one more: it
-   may have been begun, too, and its erase cut in the boot before, so that it
+/* Erases the sectors that an earlier boot began after the head, and one more:
+   it may have been begun, too, and its erase cut in the boot before, so that it
    reads as erased now and as a head later. */
 static void idemi_journal_erase_interrupted(idem_table *t)
 {
