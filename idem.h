@@ -3399,7 +3399,7 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
    A key's state changes (>>life) in >>opening, when it is read, and in
      unknown to claimed, and claimed anew   idemi_command_grant
      claimed to finished                    idemi_keys_finish
-     claimed or finished to unknown         idemi_keys_expire, idemi_keys_forget,
+     claimed or finished to unknown         idemi_keys_expire, _forget,
                                             idemi_command_release, _forget; and
                                             idemi_command_grant, which evicts
 
