@@ -6281,15 +6281,16 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
     for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
         idem_sender *e = idemi_sender_at(t, sender);
         uint64_t name = idemi_basics_join(e->name);
-        int has_floor = idemi_basics_join(e->floor) != 0;
         counted += e->keys;
         if (name && idemi_sender_find(t, name) != e)
             return IDEMI_BROKEN_N2;
         // After a failed sync nothing is relocated any more.
-        if (IDEMI_JOURNAL(t) && !t->journal->broken &&
-            !(has_floor && e->unsaved) &&
-            has_floor != idemi_check_needs(t, idemi_sender_item(t, e)))
-            return IDEMI_BROKEN_N1;
+        if (IDEMI_JOURNAL(t) && !t->journal->broken) {
+            int has_floor = idemi_basics_join(e->floor) != 0;
+            if (!(has_floor && e->unsaved) &&
+                has_floor != idemi_check_needs(t, idemi_sender_item(t, e)))
+                return IDEMI_BROKEN_N1;
+        }
     }
     return IDEMI_SENDERS(t) && counted != tally->counted ? IDEMI_BROKEN_N3 : 0;
 }
