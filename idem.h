@@ -598,20 +598,19 @@ typedef uint32_t idem_token;
 
 /* The storage of a journal.  Never written: may be in ROM.  Callbacks return 0,
    or any other number for a failure, which is stored in table.storage_error
-   (but see erasing, and sync_unlocked).
-   After a failed program or erase nothing more is written to the sector until
-   it is erased again, in the next round; none is marked as bad.  Callbacks run
-   with the lock held (>>concurrency has exceptions), and must not call the
-   table.  Addresses count bytes from 0.  dst and src may have any alignment,
-   and are valid during the call only. */
+   (but see erasing and sync_unlocked).  After a failed program or erase nothing
+   more is written to the sector until it is erased again, in the next round;
+   none is marked as bad.  Callbacks run with the lock held (>>concurrency has
+   exceptions), and must not call the table.  Addresses count bytes from 0.  dst
+   and src may have any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     /* Any bytes of the storage, 1 to sector_size, at any address: where a chip
        reads whole words, copy from these.  A granule whose programming was
-       interrupted may be anything, or fail (ECC).  After a failure asked
-       again byte by byte.  A chip that is asleep, busy or absent must fail, and
-       not return erased bytes: that looks blank, and a new journal replaces the
-       old one. */
+       interrupted may be anything, or fail (ECC).  After a failure asked again
+       byte by byte.  A chip that is asleep, busy or absent must fail, and not
+       return erased bytes: that looks blank, and a new journal replaces the old
+       one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
     /* Whole granules of one sector, up to all of it, erased ones if there is an
        erase.  They may cross a page of the chip: program each part.  Addresses
