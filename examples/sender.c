@@ -17,6 +17,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "clock.h"
 #include "secret.h"
 #include "serial/host.h"
 #include "serial/protocol.h"
@@ -129,7 +130,7 @@ static void open_outbox(const char *path)
 {
     uint8_t id[PROTOCOL_NUMBER_SIZE];
     idem_info info = { .id = id, .id_size = sizeof id };
-    long long now = host_ms();
+    long long now = clock_ms();
     size_t len = sizeof s.counter;
 
     path_of_outbox = path;
@@ -270,10 +271,8 @@ static void close_command(command *c, const char *how)
 static void decide(command *c, int answer, uint32_t retry_after_ms,
                    long long now)
 {
-    long long elapsed = now - c->first_ms;
     idem_sent sent = { .times = c->times,
-                       .elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed
-                                                          : UINT32_MAX,
+                       .elapsed_ms = clock_elapsed(now - c->first_ms),
                        .retry_after_ms = retry_after_ms,
                        .random = host_random(&s.random, UINT32_MAX) };
     uint32_t delay;
@@ -368,7 +367,7 @@ static void run(void)
     int wait, i, len;
 
     for (;;) {
-        wait = act(host_ms());
+        wait = act(clock_ms());
         if (s.open_count == 0)
             return;
         len = host_read(s.line, bytes, sizeof bytes, wait);
@@ -376,7 +375,7 @@ static void run(void)
             host_die("the line was closed");
         for (i = 0; i < len; i++)
             if (protocol_decode(&decoder, &m, bytes[i]))
-                take_answer(&m, host_ms());
+                take_answer(&m, clock_ms());
         (void)idem_maintain(&table, host_millis());
     }
 }

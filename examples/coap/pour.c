@@ -18,13 +18,13 @@
 #define IDEM_IMPLEMENTATION
 #define _POSIX_C_SOURCE 200809L
 #include "idem.h"
+#include "../clock.h"
 #include "../random.h"
 
 #include <coap3/coap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OPTION_KEY = 65001, WAIT_S = 3, KEY_MAX = 32, ML_MAX = 7 };
@@ -51,19 +51,6 @@ typedef struct sender {
 } sender;
 
 static sender the;              // a libcoap handler has no argument of ours
-
-/* Also while the machine sleeps: an age must not be too small. */
-static long long now_ms(void)
-{
-    struct timespec t;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void die(const char *what)
 {
@@ -122,7 +109,7 @@ static int result_of(void)
 
 static long long elapsed_ms(void)
 {
-    return now_ms() - the.first_ms;
+    return clock_ms() - the.first_ms;
 }
 
 /* Sends the command once more; 0 if it is too late for that, though it was not
@@ -165,10 +152,9 @@ static int decide(uint32_t *delay_ms)
     static const idem_patience patience = { .base_ms = 500, .cap_ms = 4000,
                                             .deadline_ms = DEADLINE_MS };
     idem_sent sent = { 0 };
-    long long elapsed = elapsed_ms();
 
     sent.times = the.times;
-    sent.elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
+    sent.elapsed_ms = clock_elapsed(elapsed_ms());
     sent.retry_after_ms = the.answered ? the.retry_after_ms : 0;
     sent.random = (uint32_t)rand_r(&the.seed) << 16 ^
                   (uint32_t)rand_r(&the.seed);
@@ -177,7 +163,7 @@ static int decide(uint32_t *delay_ms)
 
 static void process_until(long long end_ms, int until_answered)
 {
-    while (now_ms() < end_ms && !(until_answered && the.answered))
+    while (clock_ms() < end_ms && !(until_answered && the.answered))
         if (coap_io_process(the.context, 20) < 0)
             die("coap_io_process failed");
 }
@@ -194,12 +180,12 @@ static int command(const char *key, const char *ml)
         die("KEY has 1 to 32 bytes, ML 1 to 1000");
     the.key = key;
     the.ml = ml;
-    the.first_ms = now_ms();
+    the.first_ms = clock_ms();
     the.times = 0;
     do {
-        process_until(now_ms() + delay_ms, 0);
+        process_until(clock_ms() + delay_ms, 0);
         if (ask())
-            process_until(now_ms() + 1000 * WAIT_S, 1);
+            process_until(clock_ms() + 1000 * WAIT_S, 1);
         verdict = decide(&delay_ms);
     } while (verdict == IDEM_RESEND);
     if (verdict == IDEM_GIVE_UP)
@@ -268,7 +254,7 @@ int main(int argc, char **argv)
     port = strtol(argv[1], &end, 10);
     if (*end || port < 1 || port > 65535 || argc % 2 != 0)
         die("give PORT KEY ML ...; see --help");
-    the.seed = (unsigned)now_ms() ^ (unsigned)getpid();
+    the.seed = (unsigned)clock_ms() ^ (unsigned)getpid();
     start((int)port);
     if (argc == 2)
         all = run_lines();

@@ -2,6 +2,7 @@
 /* What is the same for every store: opening it by its URL, and asking it. */
 #define _POSIX_C_SOURCE 200809L
 #include "store.h"
+#include "../clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -14,14 +15,7 @@ static const fleet_store *const stores[] = { &fleet_redis, &fleet_postgres,
 
 int64_t fleet_ms(void)
 {
-    struct timespec t;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return clock_ms();
 }
 
 void fleet_back_off(int *ms)

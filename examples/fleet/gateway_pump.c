@@ -48,11 +48,11 @@ static void run_for(long ms)
 static int pour(const command *c, long ml, const idem_claim *claim)
 {
     gateway *g = c->device;
-    long long end = connection_ms() + ml * g->ml_ms, rest;
+    long long end = clock_ms() + ml * g->ml_ms, rest;
     long slice = g->lease_ms / 4, missed = 0;
     int result;
 
-    while ((rest = end - connection_ms()) > 0) {
+    while ((rest = end - clock_ms()) > 0) {
         run_for(rest < slice ? (long)rest : slice);
         if (rest <= slice || !claim)
             continue;

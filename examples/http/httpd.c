@@ -28,7 +28,6 @@
 // A client that has used up its quota shuts out nobody else.
 enum { QUOTA = 250, CAPACITY = CLIENTS * QUOTA };
 enum { CONNECTIONS = 64, IDLE_S = 10 };
-enum { TURN_MS = 50 };
 
 static const char help[] =
     "httpd [options]\n"
@@ -121,15 +120,6 @@ static int set_outcome(idem_job *job, int status, const char *text)
     return IDEM_HANDLED;
 }
 
-/* Pauses for a turn at most: the machine may sleep meanwhile. */
-static void take_turn(uint32_t ms)
-{
-    uint32_t turn = TURN_MS;
-    struct timespec t = { 0, (long)(ms < turn ? ms : turn) * 1000000 };
-
-    nanosleep(&t, NULL);
-}
-
 /* Executes a command that idem_run has claimed.  idem_run holds no lock now, so
    other requests are answered; a second pour waits for the pump, and is given
    back if a signal has come meanwhile. */
@@ -153,7 +143,7 @@ static int pour(idem_job *job)
     if (found == PUMP_MAY_POUR) {
         pump_start(&the.p, job->claim, id, ml);
         while (!pump_stops(&the.p))
-            take_turn(pump_left(&the.p));
+            clock_turn(pump_left(&the.p));
     }
     pthread_mutex_unlock(&pump_lock);
     if (found == PUMP_LOOK_AT_THE_CUP)
@@ -316,11 +306,11 @@ int main(int argc, char **argv)
     station_ready();
     while (!station_stop) {
         idem_maintain(&the.j.table, journal_millis());
-        take_turn(TURN_MS);
+        clock_turn(CLOCK_TURN_MS);
     }
     listening = MHD_quiesce_daemon(d);
     while (count(0) > 0)                // a stop would close their connections
-        take_turn(TURN_MS);
+        clock_turn(CLOCK_TURN_MS);
     MHD_stop_daemon(d);
     close(listening);
     station_close(&the);

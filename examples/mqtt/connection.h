@@ -4,6 +4,7 @@
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
+#include "../clock.h"
 #include <errno.h>
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
@@ -98,19 +99,6 @@ static inline void connection_report(connection *c, int result)
         c->reported = result;
 }
 
-/* Also while the machine sleeps: a sender's deadline does not wait for that. */
-static inline long long connection_ms(void)
-{
-    struct timespec t;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Connects for the first time.  The broker keeps what comes while we are away
    for session_s. */
 static inline int connection_first(connection *c, struct mosquitto *m,
@@ -119,7 +107,7 @@ static inline int connection_first(connection *c, struct mosquitto *m,
     mosquitto_property *properties = NULL;
     int result;
 
-    c->empty_ms = connection_ms();
+    c->empty_ms = clock_ms();
     mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE,
                                  PACKET_MAX);
     if (session_s)
@@ -136,7 +124,7 @@ static inline int connection_first(connection *c, struct mosquitto *m,
 static inline void connection_look(connection *c, struct mosquitto *m)
 {
     struct pollfd in = { mosquitto_socket(m), POLLIN, 0 };
-    long long now = connection_ms();
+    long long now = clock_ms();
 
     if (poll(&in, 1, 0) == 0)           // also if there is no connection
         c->empty_ms = now;
@@ -146,7 +134,7 @@ static inline void connection_look(connection *c, struct mosquitto *m)
    program that is suspended, or that others keep busy, reads old ones. */
 static inline long long connection_age(const connection *c)
 {
-    return connection_ms() - c->empty_ms;
+    return clock_ms() - c->empty_ms;
 }
 
 /* For the callback of a connection: returns whether the broker took it. */
@@ -158,7 +146,7 @@ static inline int connection_accepted(connection *c, int result)
     c->refused = result;
     if (result == 0) {
         c->reported = MOSQ_ERR_SUCCESS;
-        c->accepted_ms = connection_ms();
+        c->accepted_ms = clock_ms();
     }
     return result == 0;
 }
@@ -166,7 +154,7 @@ static inline int connection_accepted(connection *c, int result)
 /* Counts connections that were over at once. */
 static inline void connection_count(connection *c)
 {
-    long long lived = connection_ms() - c->accepted_ms;
+    long long lived = clock_ms() - c->accepted_ms;
 
     if (!c->accepted_ms)
         return;

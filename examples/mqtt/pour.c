@@ -70,7 +70,7 @@ static void read_property(char *dst, size_t size, const char *name,
 
 static long long elapsed_ms(const sender *s)
 {
-    return connection_ms() - s->first_ms;
+    return clock_ms() - s->first_ms;
 }
 
 /* After an answer, as a result of idem.h has it, or silence */
@@ -78,19 +78,18 @@ static void decide(sender *s, int answer, uint32_t retry_after_ms)
 {
     idem_patience patience = { 0 };
     idem_sent sent = { 0 };
-    long long elapsed = elapsed_ms(s);
     uint32_t delay;
 
     patience.base_ms = s->retry_ms;
     patience.cap_ms = 4 * patience.base_ms;
     patience.deadline_ms = s->deadline_s * 1000;
     sent.times = s->times;
-    sent.elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
+    sent.elapsed_ms = clock_elapsed(elapsed_ms(s));
     sent.retry_after_ms = retry_after_ms;
     sent.random = (uint32_t)rand_r(&s->seed) << 16 ^ (uint32_t)rand_r(&s->seed);
     s->verdict = idem_retry(&delay, &patience, &sent, answer);
     s->listening = 0;
-    s->due = connection_ms() + delay;
+    s->due = clock_ms() + delay;
 }
 
 /* What a reason code says, as a result of idem.h; none is silence. */
@@ -220,7 +219,7 @@ static void ask(sender *s, long long left_ms)
     mosquitto_property_free_all(&p);
     s->times++;
     s->listening = 1;
-    s->due = connection_ms() + s->retry_ms;
+    s->due = clock_ms() + s->retry_ms;
 }
 
 /* Asks once more, or decides after silence.  It may be too late to ask, though
@@ -246,7 +245,7 @@ static void run(sender *s, const char *key, const char *ml)
         die("--property: the key is not text in UTF-8");
     s->key = key;
     s->ml = ml;
-    s->first_ms = connection_ms();
+    s->first_ms = clock_ms();
     s->times = 0;
     s->listening = 0;
     s->due = 0;
@@ -256,7 +255,7 @@ static void run(sender *s, const char *key, const char *ml)
             connection_wait(&s->broker);
             connect_anew(s);
         }
-        if (connection_ms() >= s->due)
+        if (clock_ms() >= s->due)
             act(s);
         if (s->verdict == IDEM_RESEND && s->result == MOSQ_ERR_SUCCESS)
             s->result = mosquitto_loop(s->m, 20, 1);
@@ -345,7 +344,7 @@ int main(int argc, char **argv)
     argv = parse(&s, argv);
     if ((end - argv) % 2 != 0)
         die("a KEY without its ML; see --help");
-    s.seed = (unsigned)connection_ms() ^ (unsigned)getpid();
+    s.seed = (unsigned)clock_ms() ^ (unsigned)getpid();
     start(&s);
     if (!*argv)
         run_lines(&s);

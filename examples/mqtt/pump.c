@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _POSIX_C_SOURCE 200809L
 #include "pump.h"
+#include "../clock.h"
 #include "../folder.h"
 #include "../random.h"
 
@@ -11,13 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 // A log's first line is the title and a name of 16 digits.
 static const char title[] = "pumpd log ";
 enum { TITLE = sizeof title - 1, DIGITS = 16, HEADER = TITLE + DIGITS + 1 };
-enum { TURN_MS = 50 };
 
 static int failed(pump_driver *p, const char *why)
 {
@@ -149,30 +148,14 @@ static int enter(pump_driver *p, const char *what, const pump_order *order)
     return result == 0 ? check_place(p) : -1;
 }
 
-static long long now_ms(void)
-{
-    struct timespec t;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The pump runs: a signal does not cut that short, and a machine that sleeps
    does not lengthen it. */
 static void run_for(long ms)
 {
-    long long end = now_ms() + ms, left;
-    struct timespec t = { 0, 0 };
+    long long end = clock_ms() + ms, left;
 
-    while ((left = end - now_ms()) > 0) {
-        long turn = TURN_MS;
-        t.tv_nsec = (left < turn ? (long)left : turn) * 1000000;
-        nanosleep(&t, NULL);
-    }
+    while ((left = end - clock_ms()) > 0)
+        clock_turn(left);
 }
 
 int pump_pour(pump_driver *p, const pump_order *order)

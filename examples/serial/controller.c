@@ -5,6 +5,7 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../clock.h"
 #include "host.h"
 #include "protocol.h"
 #include "traffic.h"
@@ -122,8 +123,7 @@ static int decide(pending *p, int answer, uint32_t retry_after_ms,
     patience.cap_ms = LAST_WAIT_MS;
     patience.deadline_ms = c.patience_s * 1000;
     sent.times = p->times;
-    sent.elapsed_ms = now - p->first_ms < UINT32_MAX
-                          ? (uint32_t)(now - p->first_ms) : UINT32_MAX;
+    sent.elapsed_ms = clock_elapsed(now - p->first_ms);
     sent.retry_after_ms = retry_after_ms;
     sent.random = host_random(&c.random, UINT32_MAX);
     verdict = idem_retry(&delay, &patience, &sent, answer);
@@ -238,18 +238,18 @@ static int listen_for(int wait_ms)
 
     for (i = 0; i < len; i++)
         if (protocol_decode(&decoder, &m, bytes[i]))
-            take_answer(&m, host_ms());
+            take_answer(&m, clock_ms());
     return len < 0 ? -1 : 0;
 }
 
 static int run(void)
 {
-    long long now = host_ms(), end;
+    long long now = clock_ms(), end;
 
     while (c.answered + c.given_up < c.count) {
         int gone = listen_for(act(now)) < 0;
 
-        now = host_ms();
+        now = clock_ms();
         if (gone)
             c.given_up = c.count - c.answered;
     }
@@ -259,7 +259,7 @@ static int run(void)
         return 3;
     }
     end = now + c.linger_ms;
-    while (host_ms() < end && listen_for(20) == 0)
+    while (clock_ms() < end && listen_for(20) == 0)
         ;
     if (!c.progress)
         printf("%u commands: %u done, %u to be looked at; %u frames sent, "

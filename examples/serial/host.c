@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 #include "host.h"
+#include "../clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -13,22 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Also while the machine sleeps: a sender's deadline does not wait for that. */
-long long host_ms(void)
-{
-    struct timespec now;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &now);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &now);
-#endif
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 uint32_t host_millis(void)
 {
-    return (uint32_t)host_ms();
+    return (uint32_t)clock_ms();
 }
 
 void host_sleep_us(uint32_t us)

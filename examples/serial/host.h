@@ -6,9 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Milliseconds, from anywhere on: for the waits of a sender, whose machine may
-   sleep for longer than a tick of 32 bits lasts; and such a tick. */
-long long host_ms(void);
+/* Milliseconds, from anywhere on: a tick */
 uint32_t host_millis(void);
 void host_sleep_us(uint32_t us);
 

@@ -15,6 +15,7 @@
 #ifndef STATION_PUMP_H
 #define STATION_PUMP_H
 
+#include "../clock.h"
 #include "journal.h"
 #include <sys/stat.h>
 
@@ -34,7 +35,7 @@ typedef struct pump {
     off_t    size;              // of the log, at least
     uint32_t ml_ms;             // for 1 ml
     int      running;
-    uint64_t since_ms;          // while it is running
+    long long since_ms;         // while it is running, by a clock of its own
     uint32_t for_ms;
     long     ml;
     char     id[PUMP_ID];
@@ -192,20 +193,6 @@ static inline int pump_look(const pump *p, int answer, const char *id, long ml)
     return found;
 }
 
-/* The pump's clock.  Not the table's tick, which stands while this process is
-   suspended: a pump runs on meanwhile, and also while the machine sleeps. */
-static inline uint64_t pump_millis(void)
-{
-    struct timespec t;
-
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Starts the pump. */
 static inline void pump_start(pump *p, const idem_claim *claim, const char *id,
                               long ml)
@@ -218,14 +205,14 @@ static inline void pump_start(pump *p, const idem_claim *claim, const char *id,
     p->claim = *claim;
     p->ml = ml;
     p->running = 1;
-    p->since_ms = pump_millis();
+    p->since_ms = clock_ms();
     p->for_ms = (uint32_t)ml * p->ml_ms;
 }
 
 /* Milliseconds until it stops */
 static inline uint32_t pump_left(const pump *p)
 {
-    uint64_t passed = pump_millis() - p->since_ms;
+    long long passed = clock_ms() - p->since_ms;
 
     return p->running && passed < p->for_ms ? p->for_ms - (uint32_t)passed : 0;
 }

@@ -16,7 +16,7 @@ static void hear(const char *from, uint8_t kind, size_t key_len, uint32_t left)
         .scope = (const uint8_t *)from, .key = s.open[0].number
     };
 
-    take_answer(&m, host_ms());
+    take_answer(&m, clock_ms());
     if (s.open_count == left)
         return;
     fprintf(stderr, "answers: of scope \"%s\": %u commands left, not %u\n",
@@ -29,7 +29,7 @@ static void ends(uint8_t with, int failed)
 {
     result = with;
     s.failed = 0;
-    put((const uint8_t *)"p\005\000", 3, host_ms());
+    put((const uint8_t *)"p\005\000", 3, clock_ms());
     hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
     if (s.failed == failed)
         return;
@@ -45,7 +45,7 @@ static void reopen_all(const char *path)
 
     for (i = 0; i < KEYS; i++) {
         s.open_count = 0;
-        put((const uint8_t *)"p\005\000", 3, host_ms());
+        put((const uint8_t *)"p\005\000", 3, clock_ms());
     }
     s.open_count = 0;
     (void)idem_file_close(&file);
@@ -61,7 +61,7 @@ static void reopen_all(const char *path)
    gives up. */
 static void sleep_for_a_month(void)
 {
-    long long now = host_ms(), later = now + 30 * 86400000LL;
+    long long now = clock_ms(), later = now + 30 * 86400000LL;
 
     s.line = open("/dev/null", O_WRONLY);
     s.commands = fopen("/dev/null", "r");
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     open_outbox(argv[1]);
-    put((const uint8_t *)"p\005\000", 3, host_ms());
+    put((const uint8_t *)"p\005\000", 3, clock_ms());
     hear("other", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
     hear("", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
     hear("panels", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);

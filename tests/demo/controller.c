@@ -17,7 +17,7 @@ static void hear(uint32_t index, uint8_t result)
     m.scope_len = (uint8_t)strlen(command.scope);
     m.key = (const uint8_t *)command.key;
     m.key_len = (uint8_t)strlen(command.key);
-    take_answer(&m, host_ms());
+    take_answer(&m, clock_ms());
 }
 
 /* A machine sleeps for so long before it asks again: it is too late for that. */
@@ -47,7 +47,7 @@ int main(void)
     memset(&c, 0, sizeof c);
     c.count = c.window = 4;
     c.patience_s = 100;
-    open_commands(host_ms());
+    open_commands(clock_ms());
     hear(0, PROTOCOL_DONE);
     hear(1, PROTOCOL_LOOK);
     hear(1, PROTOCOL_LOOK);             // a repeated frame
