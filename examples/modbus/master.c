@@ -16,6 +16,7 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../clock.h"
 #include "../folder.h"
 #include "registers.h"
 
@@ -53,14 +54,6 @@ static void die(const char *what, const char *why)
 {
     fprintf(stderr, "master: %s: %s\n", what, why);
     exit(2);
-}
-
-static long long now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void pause_ms(uint32_t ms)
@@ -185,7 +178,7 @@ static int command(const number *n)
     static const char *const words[] = { "given up", "poured", "given up",
                                          "refused", "look at the cup" };
     static const idem_patience patience = { .base_ms = 200, .cap_ms = 2000 };
-    long long first_ms = now_ms();
+    long long first_ms = clock_ms();
     idem_sent sent = { 0 };
     uint32_t delay_ms;
     unsigned seed = (unsigned)first_ms ^ (unsigned)getpid();
@@ -195,7 +188,7 @@ static int command(const number *n)
         sent.times++;
         sent.retry_after_ms = 0;
         status = ask(n, &sent.retry_after_ms);
-        sent.elapsed_ms = (uint32_t)(now_ms() - first_ms);
+        sent.elapsed_ms = clock_elapsed(clock_ms() - first_ms);
         sent.random = (uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
         verdict = idem_retry(&delay_ms, &patience, &sent,
                              status == STATUS_NONE ? IDEM_SILENCE
