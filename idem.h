@@ -2,8 +2,8 @@
    SPDX-License-Identifier: 0BSD        (the text is at the end of the file)
 
    A sender that gets no answer sends its command again, with the same key.
-   idem.h lets the device execute it once, and answer every repeat alike: until
-   a restart, or with a journal (>>durable) through restarts and power cuts.
+   idem.h lets the device execute it once, and gives every repeat the same
+   answer; with a journal (>>durable) also after restarts and power cuts.
 
    ```c
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
@@ -77,14 +77,14 @@
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
    attempt was interrupted.  The next begin gets a claim, with the answer
-   IDEM_RECOVER; calls with the old claim are answered IDEM_E_FENCED.
+   IDEM_RECOVER; from then on calls with the old one are IDEM_E_FENCED.
 
    >>handler   what your code is asked, and what it answers
 
    idem_run claims the key, calls your handler, stores the outcome and fills in
    the reply; a response goes to request.buffer.  The handler gets job->answer:
 
-     IDEM_EXECUTE     No earlier attempt had an effect.  Execute the command.
+     IDEM_EXECUTE     No earlier attempt is known.  Execute the command.
      IDEM_RECOVER     An earlier attempt was interrupted, and no outcome was
                       recorded.  It may have had its effect: look.  If it did
                       not, or if twice is harmless, execute the command.
@@ -104,10 +104,10 @@
                        answered IDEM_BUSY until the lease ends, then RECOVER.
 
    If the effect ends long after the command has come, use the two halves of
-   idem_run (examples/patterns.c): idem_begin answers one of the three above and
-   grants a claim, which you keep; or another answer, for the sender.  When the
-   effect has ended, idem_complete stores the outcome: only if it did, report it
-   as done.  idem_release gives a claim back, idem_renew lengthens a lease.
+   idem_run (examples/patterns.c).  idem_begin grants a claim, which you keep,
+   and returns one of the three above; or it returns an answer for the sender.
+   When the effect has ended, idem_complete stores the outcome: report it as
+   done only if that succeeds.  idem_release gives the claim back.
 
    >>answers   zero and up: the question is answered; below zero: it failed
 
@@ -136,16 +136,16 @@
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
      IDEM_E_LOCK       no (*)    refused; a call from a callback; a file in use
-     IDEM_E_STORAGE    perhaps   the storage failed (table.storage_error):
+     IDEM_E_STORAGE    maybe (*) the storage failed (table.storage_error):
                                  report nothing as done; repeat the call, then
                                  open the table again (after a failed sync only
                                  that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
-                                 that writes: too many sectors fail
+                                 that writes: too many fail, or tokens end
 
-   (*) From idem_run with reply.claim.token set: the handler ran; not stored.
+   (*) From idem_run with reply.claim.token not 0: the handler ran (>>functions)
    An attempt counts from its claim on, even if power fails before the effect:
    if that is often so, and your handler can look, raise max_attempts (to 255).
 
@@ -165,16 +165,16 @@
 
    >>identity
 
-   A key is its scope and its bytes, compared in full: ("ab","c") and ("a","bc")
-   are two.  The scope says whose key it is: a sender's, a topic's.  It may be
-   empty; the key has at least one byte.  Take the scope from what the transport
-   has proved, not from the message: a key is no password.  idem_key_uuid, _hex,
+   Scope and key are compared in full: ("ab","c") and ("a","bc") are two keys.
+   The scope says whose key it is: a sender's, a topic's.  It may be empty; the
+   key has at least one byte.  Take the scope from what the transport has
+   proved, not from the message: a key is no password.  idem_key_uuid, _hex,
    _ulid and _http make a key from text; if they refuse, do not execute.
 
-   The fingerprint is a 64-bit hash of the payload and its length.  A known key
-   with another fingerprint is IDEM_MISMATCH, before any other answer.  If two
-   payloads mean the same, hash one form of them yourself, with
-   idem_fingerprint_init, _update and _final, and set request.fingerprint.
+   The fingerprint is a 64-bit hash of the payload.  A known key with another
+   fingerprint is IDEM_MISMATCH, before any other answer.  If two payloads mean
+   the same, hash one form of them yourself, with idem_fingerprint_init, _update
+   and _final, and set request.fingerprint.
 
    config.secret is the key of all hashes: 16 random bytes of this device's own,
    neither half zero.  A device gets them in the factory (od -An -N16 -tx1
@@ -194,8 +194,8 @@
    IDEM_DEFINE_MEMORY, or with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the
    memory and the numbers for config and storage; it does not compile if a
    sector is too small.  Both use IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
-   IDEM_SECTORS.  For other languages idem_memory_size and idem_sector_count are
-   functions; idem_open is a macro: call a C function of yours that calls it.
+   IDEM_SECTORS.  From other languages call idem_memory_size and
+   idem_sector_count, and wrap idem_open, a macro, in a C function.
 
    If the program has one configuration, the compiler leaves out what that does
    not need: a quarter of the code without senders, eviction and state.  In the
@@ -224,26 +224,27 @@
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
                 boot).  Set it above the longest command, or renew: a repeat
-                that comes after it, while the pump still runs, is RECOVER.
-                Until then the claim is current, for one retention at most.
+                after its end is RECOVER, even while the pump still runs.
+                Without one the claim stays current for one retention.
      retention  retention_ms from the completion on, or of an interrupted key
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is recorded
-   when that record is older than retention / 8 (by idem_maintain) or a minute
-   (by a begin that is IDEM_E_FULL).  After 40 days without, the clock stops.
+   by idem_maintain if that record is older than retention / 8, and by a begin
+   that is IDEM_E_FULL if it is older than a minute.  After 40 days without, the
+   clock stops.
 
-   claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening; with a journal, since idem_format, unless damage hits the
-   two newest headers or is not noticed (>>damage).  A driver that refuses a
+   claim.token, the fencing token, grows with every claim since the opening, or
+   with a journal since idem_format.  (It may go back after damage to the two
+   newest headers, or that is not noticed: >>damage.)  A driver that refuses a
    smaller one than before stops a late holder.  (No journal: reset it at boot.)
 
    >>full      all keys are in use, and none has expired
 
      config.full             a new key
-     IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys are answered as ever.
+     IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys are answered as usual.
      IDEM_EVICT_OLDEST       replaces the oldest outcome; no claim, and nothing
                              undelivered (>>delivery).  A repeat of the evicted
                              one is IDEM_EXECUTE (S2 and S4 of >>promises).
@@ -270,30 +271,31 @@
                               record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, no claim     nothing new, but the time (>>time) or a floor
-                              (>>senders).  The first begin of a boot rewrites
-                              the newest record: it may be half programmed
+     idem_begin, no claim     at most the time (>>time) or a floor (>>senders).
+                              The first begin of a boot rewrites the newest
+                              record, which a cut may have left half programmed
      idem_maintain            the time; all others: nothing
 
-     durability IDEM_BATCH    saves syncs: all this is durable with idem_sync:
-                              execute after one sync, answer after the next.
+     durability IDEM_BATCH    all this is durable with the next idem_sync: sync
+                              before you execute, and again before you answer.
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
      volatile_claims          claims are not written (unless one of the key is):
-                              half the wear.  After a restart an unfinished one
-                              is IDEM_EXECUTE, and what it evicted may be known
+                              half the wear.  After a restart an unfinished
+                              command is IDEM_EXECUTE, and a key that it evicted
+                              may be back
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   A failing sector is skipped for one round; three in a row can end new claims.
+   Failing sectors are tried again later; three in a row can end new claims.
 
    >>damage    flipped bits, worn cells, a wild write
 
    A power cut loses nothing that was acknowledged (S2); damage can.  A flipped
    bit costs at most its record; in a sector's header it costs nothing.
-   stats.lost counts the places.  From then on, for one default retention
-   (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  A restored
-   backup or snapshot forgets later commands and tokens: stop the senders first.
+   Then stats.lost is not 0, and for one default retention (idem_uncertain) each
+   claim is granted with IDEM_UNCERTAIN.  A restored backup or snapshot forgets
+   later commands and tokens: stop the senders first.
 
    Not noticed is damage to
      - the newest record, with IDEM_BATCH a boot's last batch: it looks torn;
@@ -310,12 +312,12 @@
    >>migrating
 
    A journal opens with another capacity, key_max, response_max, state_max, full
-   or durability, and more senders (fewer if no number was used, and no sender
-   forgotten).  Stored keys keep their retention; what no longer fits is lost,
-   as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to IDEM_REJECT
-   are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased,
-   sector_size or sector_count it is IDEM_E_FORMAT: choose sector_count for the
-   most keys that you may ever want; or
+   or durability, and more senders (fewer only if no number was used, and no
+   sender forgotten).  Stored keys keep their retention; what no longer fits is
+   lost, as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to
+   IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size,
+   erased, sector_size or sector_count it is IDEM_E_FORMAT: choose sector_count
+   for the most keys that you may ever want; or
 
      copy it    examples/migrate.c copies keys, state and undelivered outcomes
                 (same secret and IDEM_HASH).  Senders begin a new epoch.
@@ -352,14 +354,14 @@
 
      the number               the answer
      known                    as for any key (>>answers)
-     of an older epoch        IDEM_TOO_OLD, but an outcome is replayed
+     of an older epoch        IDEM_TOO_OLD, unless its outcome is known
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   After a restart a number that was refused may be known again: IDEM_RECOVER if
-   it was not completed; with volatile_claims IDEM_REPLAY if it was evicted.
+   A restart may bring a refused number back: as IDEM_RECOVER if it was not
+   completed, or with volatile_claims as IDEM_REPLAY if it was evicted.
 
    The floor is the lower edge of the replay window: the highest number that was
    dropped, expired or evicted.  One that was released or forgotten does not
@@ -374,7 +376,7 @@
    entries than senders keeps look-ups short.  When all are in use, a new sender
      - takes over one with no keys and no floor;
      - or with IDEM_EVICT_OLDEST the least recently used one without live keys
-       (after a restart any), whose numbers are new then (the claim is written);
+       (after a restart any), whose numbers are new then (its claim is written);
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
    After a change to fewer entries, damage or a torn batch the numbers of any
    sender may be new, and a claim on an old one be fenced.
@@ -389,17 +391,18 @@
    >>concurrency
 
    Without lock functions a table belongs to one thread, or to code that no
-   interrupt enters again.  With config.lock and unlock all calls may come
-   from any thread.  Storage callbacks run under the lock, except in idem_open,
-   _format and _explain (hold it if others use the bus); your handler does not.
-   If lock does not return 0, the call is IDEM_E_LOCK; so is a call from inside
-   another (a plain mutex hangs there: examples/port/threads.h).
+   interrupt enters again.  With config.lock and unlock all calls but idem_open,
+   _format and _check may come from any thread.  Storage callbacks run under the
+   lock, except sync_unlocked, and all in idem_open, _format and _explain (hold
+   it if others use the bus); your handler does not.  If lock does not return 0,
+   the call is IDEM_E_LOCK; so is a call from inside another (a plain mutex
+   hangs there: examples/port/threads.h).
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
    hold the lock.  What was written before it began is durable when it returns.
-   Send no answer, not even IDEM_REPLAY, before a sync has returned that began
-   after it: it may rely on a record that is not durable yet.  A handler of
+   Before you send an answer, even IDEM_REPLAY, begin a sync and wait for it:
+   the answer may rely on a record that is not durable yet.  A handler of
    idem_run calls idem_sync before the effect.
 
    >>promises   S: safety, L: liveness, H: honesty; without a journal, of a boot
@@ -411,13 +414,13 @@
          any number of power cuts, at any instant, even during recovery.  (But
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
-     S4  A command is never answered IDEM_EXECUTE if an earlier attempt (with
-         volatile_claims: of this boot) may have had an effect.  It is
-         IDEM_RECOVER until somebody completes, releases or forgets it, or one
-         retention after the attempt ended.  After a loss it is IDEM_UNCERTAIN
-         for one default retention.  A number is IDEM_EXECUTE again only if it
-         was released or forgotten, its sender lost its entry, or its record was
-         lost and that time is over.
+     S4  A command whose key is remembered is never answered IDEM_EXECUTE if an
+         earlier attempt (with volatile_claims: of this boot) may have had an
+         effect.  It is IDEM_RECOVER until somebody completes, releases or
+         forgets it, or one retention after the attempt ended.  After a loss it
+         is IDEM_UNCERTAIN for one default retention.  A number is IDEM_EXECUTE
+         again only if it was released or forgotten, its sender lost its entry,
+         or its record was lost and that time is over.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  What it may cost is in >>damage.
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
@@ -428,15 +431,16 @@
          left it half done.  Only the given memory and storage are touched.
      S9  Keys that an enemy chose cost no more than random ones (not so with
          IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys:
-         under IDEM_REJECT, and with eviction if quota x senders <= capacity
-         (but those of one over its quota: a restart brings expired claims back)
+         under IDEM_REJECT, and with eviction if quota x senders <= capacity,
+         except from one over its quota (by claims that came back, S10).
      S10 An answer holds in later boots until a call changes it.  But time that
          was not recorded is lost, and a claim that expired or a refused number
-         (>>senders) may be found again.  Calls that only look write nothing: a
-         restart may lose the newest record that they show.
+         (>>senders) may be found again.  Calls that only look write nothing, so
+         a restart may lose the newest record that they showed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
-     L2  The table never wedges, even if power fails every night.  Leases end
-         (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
+     L2  The table never wedges, even if power fails every night, until tokens
+         end (without IDEM_WIDE: 4 GB of journal written).  Leases end (but
+         IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
          senders' entries end by idem_forget.
      L3  A call that writes erases at most one sector, and none if idem_maintain
          had its idle time after the boot's first write; more after failures,
@@ -504,8 +508,7 @@
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
 #endif
 
-/* Version and options that all files of a program must share: idem_open hands
-   it over, and refuses a file that differs. */
+/* What all files of a program must share (>>config), for idem_open. */
 #define IDEM_BUILD                                                             \
     (((IDEM_VERSION * UINT32_C(8) + (IDEM_WIDE != 0) * 4u + IDEM_HASH) *       \
       UINT32_C(1024)) + sizeof(idem_table))
@@ -571,11 +574,8 @@ enum { IDEM_IN_PROGRESS = 1, IDEM_COMPLETED = 2, IDEM_FAILED = 3 };
 /* idem_config.full: the answer to a new key when all slots are live */
 enum { IDEM_REJECT = 0, IDEM_EVICT_OLDEST = 1 };
 
-/* idem_config.durability: when claims and outcomes are durable */
-enum {
-    IDEM_EACH  = 0,             /* before the call returns */
-    IDEM_BATCH = 1              /* from the next idem_sync on */
-};
+/* idem_config.durability: durable when the call returns, or with idem_sync */
+enum { IDEM_EACH = 0, IDEM_BATCH = 1 };
 
 /* idem_config.senders.  Slots, state and entries are numbered together
    (idemi_item), in 16 bits on small machines. */
@@ -599,18 +599,18 @@ typedef uint32_t idem_token;
 /* The storage of a journal.  Never written: may be in ROM.  Callbacks return 0,
    or any other number for a failure, which is stored in table.storage_error
    (but see erasing and sync_unlocked).  After a failed program or erase nothing
-   more is written to the sector until it is erased again, in the next round;
-   none is marked as bad.  Callbacks run with the lock held (>>concurrency has
+   more is written to the sector until it is erased again; none is marked as
+   bad.  Callbacks run with the lock held (>>concurrency has
    exceptions), and must not call the table.  Addresses count bytes from 0.  dst
    and src may have any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     /* Any bytes of the storage, 1 to sector_size, at any address: where a chip
        reads whole words, copy from these.  A granule whose programming was
-       interrupted may be anything, or fail (ECC).  After a failure asked again
-       byte by byte.  A chip that is asleep, busy or absent must fail, and not
-       return erased bytes: that looks blank, and a new journal replaces the old
-       one. */
+       interrupted may be anything, or fail (ECC).  After a failure its bytes
+       are read again one by one.  A chip that is asleep, busy or absent must
+       return a failure.  Erased bytes would look like blank storage, and a new
+       journal would replace the old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
     /* Whole granules of one sector, up to all of it, erased ones if there is an
        erase.  They may cross a page of the chip: program each part.  Addresses
@@ -634,7 +634,7 @@ typedef struct idem_storage {
     /* As sync, but idem_sync calls it without the lock, so that the other
        callbacks may run meanwhile (>>concurrency).  This and sync must wait for
        each other; once either has failed, both fail until the storage is opened
-       again.  So the failure that is stored is that of the sync which follows.
+       again.  storage_error gets the failure of the sync that follows.
        NULL: idem_sync calls sync, under the lock; without sync it must be
        NULL. */
     int    (*sync_unlocked)(void *ctx);
@@ -706,7 +706,7 @@ typedef struct idem_request {
 /* The right to execute; the name of an outcome once it is completed.  May be
    copied and kept.  All zero: never current.  The same in all builds. */
 typedef struct idem_claim {
-    uint64_t token;             /* fencing token, > 0, strictly increasing */
+    uint64_t token;             /* fencing token, > 0 (>>time) */
     uint32_t slot;
     uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
 } idem_claim;
@@ -802,11 +802,12 @@ typedef struct idem_sender {
                                    0: the entry was never used */
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
-    union {                     /* two lives, to save 4 bytes */
+    union {                     /* to save 4 bytes */
         uint32_t evicted;       /* logical ms: its outcomes up to then may have
                                    been evicted */
-        uint32_t gone;          /* while a journal is read: the sequence of R1d
-                                   (>>recovery): numbers up to it were gone */
+        uint32_t gone;          /* while a journal is read: numbers of the
+                                   floor's epoch up to this sequence had been
+                                   removed (R1d of >>recovery) */
     } until;
     idem_short keys;            /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
@@ -820,8 +821,8 @@ typedef struct idem_link {
     idem_short newer;           /* of a free slot: the next free one */
 } idem_link;
 
-/* A word of the index: numbers of slots and of tags; the distance as which all
-   longer ones are stored; and how many words there are for each key */
+/* A word of the index: how many slots and tags it can name; the largest
+   distance it stores (or more); and the number of words for each key */
 #define IDEMI_WORD_SLOTS 0x1000000u
 #define IDEMI_WORD_TAGS 32u
 #define IDEMI_WORD_OFFSET 7u
@@ -846,7 +847,8 @@ typedef struct idem_stats {
     uint32_t undelivered;       /* of those expired: not delivered */
     uint32_t backwards;         /* ticks that went backwards */
     uint32_t lost;              /* damaged stretches of storage in which
-                                   something acknowledged may have been */
+                                   something acknowledged may have been; some
+                                   are counted together */
     uint32_t skipped;           /* new heads that failed: sectors skipped */
     uint32_t senders_evicted;   /* times that a sender was refused an entry, or
                                    lost its floor to another, as all were in
@@ -879,10 +881,7 @@ typedef struct idem_defaults {
                                                 failure; or the sector is full
      closed      rotated 1, at = sector_size    idemi_journal_rotate
      broken      broken 1: a sync failed, or    idem_open alone
-                 the storage was not ready
-
-   For the next sector `erase` goes from 0 to _ERASING and _ERASED
-   (idemi_storage_erase), and back to 0 (idemi_journal_try_sector). */
+                 the storage was not ready */
 typedef struct idem_journal {
     uint8_t  rotated;           /* 1: a head of this boot counts */
     uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
@@ -904,12 +903,11 @@ typedef struct idem_journal {
     uint32_t next_tail;         /* the tail once that counts */
     uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end; before a boot's first
-                                   rotation, where the newest begins: it will
-                                   be rewritten */
+                                   rotation, where its newest one begins */
     uint32_t at;                /* where the next record of the newest sector
                                    goes; sector_size if it takes no more */
-    uint32_t last_time;         /* logical ms, of the newest record; of the
-                                   opening if there is none */
+    uint32_t last_time;         /* logical ms, of the newest record or header;
+                                   of the opening if there is none */
     uint32_t uncertain;         /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
     idem_defaults defaults;
@@ -920,8 +918,8 @@ typedef struct idem_journal {
                                    in the buffer; window_end 0: none */
 } idem_journal;
 
-/* In C++ a class that has one of these cannot be copied or moved: its pointers
-   would still lead to the memory, configuration and file of the old one. */
+/* C++ must not copy these: two tables would write to one memory, and a copied
+   file's storage would lead to the old one. */
 #ifdef __cplusplus
 #define IDEMI_STAYS(type)                                                      \
     type() = default;                                                          \
@@ -941,8 +939,8 @@ typedef struct idem_table {
     idem_short tidy;            /* slot at which idem_maintain continues */
     idem_short scanned_of;      /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
-    idem_short scanned;         /* up to this outcome, none of that sender may
-                                   be evicted */
+    idem_short scanned;         /* outcomes up to this one were searched already
+                                   for one of that sender to evict */
     const idem_config *config;
     unsigned char *slots;       /* this and the next four point into the memory,
                                    as idemi_opening_memory lays it out */
@@ -955,8 +953,8 @@ typedef struct idem_table {
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;          /* copy of config's: quicker to reach */
     uint32_t tick;              /* the now_ms that the clock followed last */
-    uint32_t counted;           /* the tick up to which time was counted, before
-                                   a step back that was followed; else tick */
+    uint32_t counted;           /* the latest tick that was counted: tick, but
+                                   after a step back that was followed */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last sweep of all slots */
     uint32_t soonest;           /* no slot expires before this time */
@@ -1127,6 +1125,9 @@ typedef union idem_fingerprint_state {
        it is not allowed, a table that is not open) and, but for idem_check,
        IDEM_E_LOCK.  Then the table has not changed, the clock included (but see
        idem_run).  Apart from these only the results named can come.
+     - Where nothing else is said, IDEM_E_STORAGE and IDEM_E_SPACE mean: nothing
+       changed, repeat the call.  After a failed sync only another opening
+       helps.  After that, or a restart, the call may be found done.
      - idem_begin and idem_run zero claim and reply first, whatever they answer
        (idem_begin no reply if claim is NULL); idem_begin_many the replies,
        unless it is IDEM_E_ARG.  Other outputs that no result names stay as they
@@ -1144,8 +1145,8 @@ typedef union idem_fingerprint_state {
                           entries on average while half were never used, 3 while
                           a fifth were not, later the square root of senders; of
                           a new sender then all.  At its quota, with eviction: n
-                          outcomes at worst, but those of others are passed only
-                          once until another sender is at its quota
+                          outcomes at worst; those of others are passed once,
+                          until another sender is at its quota
      complete, release,   one look-up of a sender's entry for the claim of a
      renew                number
      forget               a sender: all n slots, each with a hash of its scope
@@ -1186,8 +1187,7 @@ typedef union idem_fingerprint_state {
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; an impossible
                      storage: idem_explain names the field.  Or the calling file
-                     has another version of this header, or other options, than
-                     that with IDEM_IMPLEMENTATION: idem_explain returns NULL
+                     has other options (>>config): idem_explain returns NULL
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that suffices (so NULL and 0 ask for it)
      IDEM_E_SPACE    the storage is too small for that many keys: table->needed
@@ -1195,11 +1195,9 @@ typedef union idem_fingerprint_state {
                      small themselves
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-     IDEM_E_STORAGE  the storage was not ready: read again it is different
-                     (>>recovery, B); storage_error may be 0.  Or no journal was
-                     found, the storage is not blank, and a read failed.
-                     (A read that fails in sectors 1 to 3 does not count: they
-                     may be torn.)  Open again
+     IDEM_E_STORAGE  the storage was not ready: read again it was different, or
+                     reads fail, and there is no journal (B of >>recovery);
+                     storage_error may be 0.  Open again
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed; one of a file with other
    options is not touched. */
@@ -1212,8 +1210,8 @@ int idem_open_(idem_table *table, const idem_config *config, void *memory,
 /* As idem_open, but erases the storage first: storage and table are blank.
    Tokens start anew: reset a driver that refuses tokens below the highest it
    has seen.  A power cut before the end leaves the old journal, bytes that
-   idem_open refuses, or a part of the journal (a loss, which is seen unless
-   only the newest sector was left): format again, with this configuration.
+   idem_open refuses, or a part of the journal (a loss, noticed unless only the
+   newest sector was left): format again, with this configuration.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1275,11 +1273,7 @@ int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
      IDEM_E_TOO_LARGE   response longer than reserved, state over state_max; the
                         claim stays, complete with shorter ones
      IDEM_E_ARG         NULL with a length
-     IDEM_E_STORAGE     the claim stays, repeat the call.  After a failed sync
-                        only another opening helps; after that, or a restart,
-                        the outcome is there or not, whole
-     IDEM_E_SPACE       the claim stays, nothing was written: no sector is left
-                        to try */
+     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays */
 IDEM_API IDEMI_MUST_USE
 int idem_complete(idem_table *table, const idem_claim *claim,
                   const idem_outcome *outcome, uint32_t now_ms);
@@ -1289,8 +1283,7 @@ int idem_complete(idem_table *table, const idem_claim *claim,
    begin is answered IDEM_EXECUTE; a number that the floor has passed meanwhile
    is IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
-     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call; after a
-                                    restart the key may be found released */
+     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
                           uint32_t now_ms);
 
@@ -1373,9 +1366,9 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
 IDEM_API int idem_find(idem_table *table, idem_info *info,
                        const idem_request *request, uint32_t now_ms);
 
-/* The next key after the one that *info holds, from the call before or from
-   idem_find; the first, if *info is zeroed but for id.  In no useful order; a
-   key that is added or removed meanwhile may be seen or not.
+/* The key after the one in *info (from idem_next or idem_find), or the first if
+   *info is zeroed but for id.  In no useful order; a key that is added or
+   removed meanwhile may be seen or not.
      IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *info stays as it is) */
 IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms);
 
@@ -1387,16 +1380,15 @@ IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms);
 
 /* Marks an outcome as delivered; from then on it may be evicted.
      IDEM_OK            even if it was, or needed no delivery
-     IDEM_E_NOT_FOUND   no such outcome, or no more
-     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
-                                    restart it may be found delivered */
+     IDEM_E_NOT_FOUND   no such outcome, or no longer
+     IDEM_E_STORAGE, IDEM_E_SPACE */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies up to *len bytes of a response from byte `at` on, and sets *len to
    their number: 0 at its end.  The claim names the outcome, so pieces are never
    of two.  Does not move the clock.
      IDEM_OK
-     IDEM_E_NOT_FOUND   no such outcome, or no more; *len is 0 */
+     IDEM_E_NOT_FOUND   no such outcome, or no longer; *len is 0 */
 IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
                            const idem_claim *claim, size_t at);
 
@@ -1413,20 +1405,19 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    and epoch (>>senders).  So make sure that a key that somebody typed is not
    empty.
      IDEM_OK
-     IDEM_E_NOT_FOUND   no such key (after a restart one may appear whose claim
-                        had expired, or was being written in a cut); no such
-                        sender, or all entries are of others: forget its keys
-                        one by one
+     IDEM_E_NOT_FOUND   no such key or sender; or all entries belong to others:
+                        then forget its keys one by one.  (After a restart a key
+                        may appear whose claim had expired, or was being written
+                        when power failed)
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
-     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
-                                    restart it may be found removed
+     IDEM_E_STORAGE, IDEM_E_SPACE
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find, of a key */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
 
-/* How long a finished key is remembered at present: the default retention, or
-   less if outcomes are being evicted; without a journal, or with
+/* How long a finished key with the default retention is remembered at present:
+   that, or less if outcomes are being evicted; without a journal, or with
    IDEM_EVICT_OLDEST, at most the time since the opening.
      IDEM_OK */
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
@@ -1445,12 +1436,12 @@ IDEM_API const char *idem_text(int result);
 /* A text that explains why idem_open refuses a configuration: the field, and
    its possible values, or that the journal in the storage has another.  It also
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
-   idem_open takes.  NULL: idem_open finds no fault either, but perhaps with the
-   memory, or a storage that is not ready.  If all headers are damaged, this
-   sees none or another's; idem_open may take it, with a loss.  Reads all of the
-   storage at worst, without the lock: not while a table with that storage is in
-   a call.  Changes nothing, takes 400 bytes of stack.  Its texts are linked
-   only where this or a function that computes a size is called. */
+   idem_open takes.  NULL: idem_open finds no fault either, except with the
+   memory, or a storage that is not ready.  If all headers are damaged, this may
+   see none, or another journal's, where idem_open succeeds with a loss.  Reads
+   all of the storage at worst, without the lock: not while a table with that
+   storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its texts
+   are linked only where this or a function that computes a size is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that >>check lists: 0, the number of one that is
@@ -1536,7 +1527,7 @@ enum {
      IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
                     not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED,
                     IDEM_UNCERTAIN (from a device that could not look): nobody
-                    knows, look at the world
+                    knows, look at the machine
      IDEM_GIVE_UP   instead of IDEM_RESEND, if that would be past the deadline:
                     nobody knows
      IDEM_E_ARG     NULL
@@ -1558,11 +1549,9 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
      is written over while it is    not noticed: stop the process first
      open, as cp does
      is restored from a backup or   old answers come back, and commands executed
-     a snapshot of the machine      since then are executed again if they are
-                                    sent again; idem_forget does not help.
-                                    Treat it as a new journal: stop the senders
-                                    for one retention, or let each begin a new
-                                    epoch
+     a snapshot of the machine      since then are executed again.  First stop
+                                    the senders for one retention, or let each
+                                    begin a new epoch
      is on NFS or another network   not supported: a lock may not keep another
      file system                    machine out, a sync may end at the server
      is in a folder that may be     IDEM_E_STORAGE, error EACCES: the name of
@@ -2051,7 +2040,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
-/* The clock's window: times from this long ago (two sweep intervals) on.  Those
+/* The clock's window: times from this long ago (two sweep intervals) on.  Times
    up to the clock have been reached, the others are ahead. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
@@ -2059,8 +2048,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    2^16: the wrap of a tick of 16 bits that is read often steps back further. */
 #define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
-/* A time so far ahead of the clock is later than any expiry, and one sweep
-   interval later it still is. */
+/* A time this far ahead is later than any expiry, even one sweep interval
+   later. */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2279,7 +2268,8 @@ static idem_token idemi_slot_token(const idem_slot *s)
 #endif
 }
 
-/* Completes a token whose low half a slot has: the highest up to `newest`. */
+/* Restores the high half of a slot's token: of the highest one up to `newest`
+   that has its low half. */
 static void idemi_slot_widen_token(idem_slot *s, idem_token newest)
 {
 #if IDEM_WIDE
@@ -2767,32 +2757,36 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
                                                   (idemi_opening_apply_sender)
-         d. With flag 0x10 it sets the floor, and marks the numbers of its epoch
-            up to that, which were read before it, as gone: they are removed at
-            the end, if the floor still has this epoch.
-                                                    (idemi_opening_finish_key)
-            A later claim on one takes the mark off it, and off those above it:
-            a record that forgot the sender is lost.      (idemi_sender_raise)
+         d. With flag 0x10 it sets the floor.  Numbers of that epoch up to it,
+            read before it, are removed at the end, if the floor still has this
+            epoch.                                  (idemi_opening_finish_key)
+            If a later record claims such a number, a record that forgot the
+            sender is lost: that number and those above it stay.
+                                                          (idemi_sender_raise)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
-         again.
+         again.                                       (idemi_journal_try_sector)
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
          rewritten there, in full, as the last relocated one, before the first
          answer that relies on it.  (Except a time alone, which the header has,
          and a forgotten sender that has no entry.)
+                                (idemi_journal_first_rotation, _ready)
      R4  The two sectors after the head are dead, three before a rotation: so a
          boot may take the old head or the new one as its head, and all that it
          needs is there.  Failing sectors may leave fewer dead ones; a head is
-         not made if the needed records would not fit into other sectors later.
+         not made if the needed records would not fit into other sectors later
+         (idemi_journal_plan_next), and no claim is granted (_admit).
      R5  Every item can be relocated in time: for every sector q, the items that
          need q or an older one, written once more, fit into the heads that can
          be begun before q is erased.  An item is relocated when this would not
-         hold any more, and no earlier.
-     R6  No sector is erased that is needed for a key, the state or a sender.
+         hold any more, and no earlier.                     (idemi_journal_plan)
+     R6  No sector is erased that is needed for a key, the state or a sender:
+         idemi_items_needs has the oldest for each.  (idemi_journal_write,
+         _need_tail, _rotate)
 
    A header is valid if and only if
      V1. at most one bit of "idem" is wrong;
@@ -2845,13 +2839,13 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          time, and at the end.
      P5. In a sector, what is not a valid record is skipped granule by granule.
          A gap is skipped bytes, or the point after an orphan by Q3.
-     P6. In three cases a lost record may have had a time: the sector has a loss
-         by D1 to D4 or D9; or a record that does not fit (D8); or a gap, and
-         the next header is the first of a boot.  Then no key ages from the last
-         record of the sector to the next header: a key that was read after the
-         lost record would count that time twice.  In the third case that boot
-         has rewritten the next valid record from previous_end on, if there is
-         one: this is the last record of the sector.
+     P6. If a lost record may have had a time, no key ages from the sector's
+         last record to the next header: one that was read after the lost record
+         would count that time twice.  So it is after a loss by D1 to D4 or D9;
+         after a record that does not fit (D8); and after a gap, if the next
+         header is the first of a boot.  That boot has rewritten the first valid
+         record from previous_end on, if there is one: then this is the last
+         record of the sector.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
@@ -2890,10 +2884,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    D7 is found again at each opening until one of the two headers is erased; D8
    of a number that has no entry until that has expired.
 
-   A torn write is unstable if it reads differently from boot to boot.  Stable
-   ones are survived in any number.  One unstable write does no harm if it is
-   rewritten as the newest record (R3); if not, it may count as a loss.  Two in
-   a row may cost the head that both were in: a loss.
+   A torn write is unstable if it reads differently from boot to boot.  Any
+   number of stable ones is survived.  One unstable one is, if R3 rewrites it as
+   the newest record; otherwise it may count as a loss.  Two in a row may lose
+   the head that both were in: a loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
@@ -3097,9 +3091,9 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    epoch raises the floor to that epoch at once: claims of older epochs are
    fenced, and make room, as if they had expired.
 
-   The search for an entry starts at a hash of the scope; an entry that was
-   never used ends it.  An entry stays where it is until another sender takes
-   it over, so none is ever moved or marked.  A claim that takes over an entry
+   The search for an entry starts at a hash of the scope, and ends at an entry
+   that was never used.  So no entry is ever moved, or marked as free; another
+   sender may take it over.  A claim that takes over an entry
    with a floor records whose that was, so that every later boot drops the same
    floor (R1e).  Two scopes with one hash share an entry: floors only rise, so
    more is refused, and nothing is executed twice.
@@ -3107,7 +3101,9 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor
    that rose in this boot is unsaved: the next boot may find the claim or
-   outcome again.  So the entry is written before a number is refused.
+   outcome again.  So the entry is written before a number is refused.  (It may
+   come back all the same, if the table has an older number of that sender:
+   then the record cannot say that all up to the floor are gone.)
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -3147,8 +3143,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
 /* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
-   stay.  So must that of the newest record, which is to be rewritten with its
-   name. */
+   stay.  The entry of the newest record must: that will be rewritten with the
+   entry's name. */
 IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *e)
 {
     if (e->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
@@ -3229,9 +3225,9 @@ static void idemi_sender_drop_floor(const idem_table *t, idem_sender *e)
         idemi_items_needs(t)[idemi_sender_item(t, e)] = IDEMI_NOWHERE;
 }
 
-/* Gives the sender with a name an entry that it may take over; counts that if a
-   floor is lost.  The table's eviction time, which each new sender gets, rises
-   to that of the entry: the old sender is a new one if it comes back. */
+/* Gives an entry to the sender with a name; counts that if a floor is lost.
+   The table's eviction time, which a new sender gets, rises to the entry's: the
+   old sender will be new when it returns. */
 static void idemi_sender_replace(idem_table *t, idem_sender *e, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(e->floor) != 0;
@@ -3279,8 +3275,8 @@ static int idemi_sender_has_gone(const idem_sender *e, uint64_t number)
     return number >> 32 == e->floor[1] && (uint32_t)number <= e->until.gone;
 }
 
-/* Makes a floor follow from the records of the number in a slot: it needs their
-   sector, and is unsaved.  Keeps N1. */
+/* Marks a floor as unsaved, and notes the sector of the number in a slot, from
+   whose records it follows.  Keeps N1. */
 static void idemi_sender_derive_floor(idem_table *t, idem_sender *e,
                                       unsigned slot)
 {
@@ -3355,10 +3351,10 @@ static void idemi_sender_apply_event(idem_table *t, idem_sender *e,
         idemi_sender_raise(t, e, slot, event);
 }
 
-/* Finds the entry of a slot's sender and updates it; marks the key if there is
-   none.  While a journal is read only numbers are counted: keys, which have no
-   floor, get their entries last (idemi_opening_finish).  Later this gives no
-   sender a new entry: the command under way may have found it for its own. */
+/* Updates the entry of a slot's sender; marks the key if there is none.  While
+   a journal is read only numbers are counted; keys, which have no floor, are by
+   idemi_opening_finish.  Later this gives nobody an entry: the call under way
+   may have chosen it for its own sender. */
 static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3409,7 +3405,7 @@ IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
    K4  It has had at least one attempt, and its token was granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with its hashes, which are made before the lock is taken */
+/* A request; the hashes of key and payload are made before the lock is taken */
 typedef struct idemi_query {
     idemi_id id;
     idem_slot fresh;            /* the claim, for its record; of a query only
@@ -3608,17 +3604,9 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     }
 }
 
-/* Follows the tick.  S6 is here: no time counts twice.
-
-     the tick                       the clock
-     goes forward                   advances by as much
-     goes back, up to 65.0 s        waits until the tick passes its old value
-     goes back further              follows the tick; a later single jump past
-                                    the old value (`counted`) counts only the
-                                    excess
-
-   If it followed small steps back, threads that read the tick before they take
-   the lock would make it run too fast. */
+/* Follows the tick (>>time has the cases).  S6 is here: no time counts twice.
+   If the clock followed small steps back, threads that read the tick before
+   they take the lock would make it run too fast. */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
@@ -3725,7 +3713,7 @@ IDEMI_ASSUME(a_buffer_takes_a_header,
              IDEMI_ROUND4(IDEMI_RECORD_MAX(1, 0, 0, 1)) >= IDEMI_FRONT(1));
 
 /* A position in bytes that are encoded or decoded.  `at` never passes `end`:
-   a step that would gets zeros, and sets `bad`. */
+   a step that would sets `bad`. */
 typedef struct idemi_cursor {
     unsigned char *at, *end;
     unsigned char *mask;        /* bits of optional fields that are there */
@@ -4160,10 +4148,9 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
 /* True if a sector has a record that is not relocated: of a slot or sender or,
-   with `any`, of anything, even the commit record.  Reads the relocated ones
-   from `at` on first.  If one is missing, the search begins one granule after
-   relocated_end, where the commit record stands.  Needs the defaults of the
-   sector's header. */
+   with `any`, of anything, even the commit record.  First passes the relocated
+   ones from `at` on; if one is missing, starts one granule after relocated_end,
+   where the commit record stands.  Needs the defaults of the header. */
 IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
@@ -4221,8 +4208,8 @@ static uint32_t idemi_reading_newest(idem_table *t)
 #define IDEMI_REREADINGS 30u
 
 /* Reads all headers again; returns whether the newest one is not what it was.
-   A torn one may come and go: it is read up to IDEMI_REREADINGS times, and is
-   no change once it was as before. */
+   A torn one may come and go: it is read up to IDEMI_REREADINGS times, and once
+   as before is no change. */
 static int idemi_reading_newest_again(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
@@ -4298,15 +4285,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
-   The rules of >>recovery are kept here:
-
-   R2  idemi_journal_try_sector makes the commit record the last step.
-   R3  idemi_journal_first_rotation and _ready rotate first in each boot.
-   R4  idemi_journal_plan_next keeps room to begin a head, idemi_journal_admit
-       refuses claims without two dead sectors after the head.
-   R5  idemi_journal_plan counts the items that must be relocated.
-   R6  Each item's oldest needed sector is known (idemi_items_needs), and none
-       is older than the tail: idemi_journal_write, _need_tail, _rotate.
+   Rules R2 to R6 of >>recovery are kept here.
 
    One record is written in these steps (idemi_journal_...):
 
@@ -4348,8 +4327,8 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
-/* True if a slot may be answered without a rotation: only the newest record may
-   be unstable (R3), and it is about something else. */
+/* True if a slot can be answered without a rotation: the newest record, which
+   alone may be unstable (R3), is about something else. */
 static int idemi_journal_trusts(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->last_item;
@@ -4514,9 +4493,9 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
      flags IDEMI_RELOCATED   in a rotation: all that have room in this head
      flags 0                 in idle work: one that the next head would have to
                              take; IDEM_MORE
-   By R5 all have room.  After skipped sectors, or with larger limits than
-   before, some may not: then another head is begun.  All items leave a sector
-   with a loss: the next opening must not find that again. */
+   All items leave a sector with a loss: the next opening must not find that
+   again.  By R5 all have room.  After skipped sectors, or with larger limits
+   than before, some may not: then another head is begun. */
 static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
@@ -4642,9 +4621,9 @@ static void idemi_journal_erase_begun(idem_table *t, uint32_t from)
     }
 }
 
-/* Erases the sectors that an earlier boot began after the head, and one more:
-   it may have been begun, too, and its erase cut in the boot before, so that it
-   reads as erased now and as a head later. */
+/* Erases the sectors that an earlier boot began after the head, and the one
+   after them: its erase may have been cut in the boot before, so that it can
+   read as erased now and as a head later. */
 static void idemi_journal_erase_interrupted(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4667,11 +4646,11 @@ static void idemi_journal_erase_passed(idem_table *t)
     j->erase = 0;
 }
 
-/* Sets next_tail for a head in the next sector; returns whether that leaves
-   room to begin another one later.  Right after a head it does (R5).  After
-   skipped sectors it does if all live items fit into the heads that can still
-   be begun.  R4 need not hold for these, so there are IDEMI_KEPT_DEAD more of
-   them than the plan counts: it is asked for an earlier head. */
+/* Sets next_tail for a head in the next sector; returns whether another head
+   could be begun after it: right after a head always (R5); after skipped
+   sectors if all live items fit into the heads that are left.  R4 need not hold
+   for these: so there are IDEMI_KEPT_DEAD more than the plan counts, which is
+   asked for an earlier head. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -5095,10 +5074,9 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Moves the clock, after a gap before the first header of a boot (P6), to
-   the time of the record that it has rewritten, the first valid one from an
-   offset on.  Returns whether that has the flag that all before it was durable
-   (D2). */
+/* P6: after a gap before the first header of a boot, moves the clock to the
+   time of the record that this boot rewrote, the first valid one from an offset
+   on.  Returns whether that has IDEMI_SYNCED (D2). */
 static int idemi_opening_read_rewritten(idem_table *t, const idemi_scan *scan,
                                         int gap, uint32_t at, idemi_record *r)
 {
@@ -5295,10 +5273,9 @@ static int idemi_opening_check_blank(idem_table *t)
     return idemi_reading_newest_again(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
-/* Counts D6, in the sectors that a rotation after the head may have begun: they
-   count as begun then, so that none is erased before a header has recorded the
-   loss.  If there is no head, and a header is there a moment later, the storage
-   was not ready. */
+/* Counts D6 in the sectors after the head, and treats them as begun: none must
+   be erased before a header has recorded the loss.  If there is no head, and a
+   header is there a moment later, the storage was not ready. */
 IDEMI_APART
 static void idemi_opening_find_headless(idem_table *t)
 {
@@ -5478,8 +5455,8 @@ static int idemi_opening_geometry(idem_table *t)
     return IDEM_OK;
 }
 
-/* Interrupts a claim that was read, and counts its key, if it has not expired;
-   removes a number that its sender's floor has passed. */
+/* Interrupts a claim that was read; removes a key that has expired, or counts
+   it; removes a number that is gone (R1d). */
 static void idemi_opening_finish_key(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -5610,7 +5587,7 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *e)
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
    is still in the cache.  Drops all expired keys if there is no free slot, the
-   sender is at its quota, or it has no entry. */
+   sender is at its quota, or it can have no entry that nobody needs. */
 static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 {
     unsigned none = IDEMI_CAPACITY(t), oldest = t->links[none].newer;
@@ -5889,7 +5866,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
 static int idemi_command_has_old_number(idem_table *t, const idem_sender *e,
                                         const idemi_id *id)
 {
-    uint32_t lowest = 0;        // none; compared less 1, 0 is the highest
+    uint32_t lowest = 0;        // none yet.  0 - 1 is the largest number.
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
@@ -5903,8 +5880,8 @@ static int idemi_command_has_old_number(idem_table *t, const idem_sender *e,
     return lowest - 1 < e->floor[0];
 }
 
-/* Writes a sender's entry if its floor is unsaved, before a number is refused.
-   Otherwise a later boot could grant a claim on that (S10). */
+/* Writes a sender's entry if its floor is unsaved, before a number is refused:
+   later boots must not grant a claim on that (S10 has the exception). */
 static int idemi_command_save_floor(idem_table *t, idem_sender *e,
                                     const idemi_id *id)
 {
@@ -6921,9 +6898,9 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
-/* Unlocks, syncs, and locks again.  If the next record still goes to the same
-   offset, nothing was written meanwhile, and all is durable.  After a failure
-   the sync under the lock fails too, and stops all writing. */
+/* Syncs without the lock.  If the next record's offset is still the same,
+   nothing was written meanwhile, and all is durable.  After a failure the sync
+   under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -7518,20 +7495,20 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 /* ---------------------------------------------------------------------------
    >>file      storage in a file
 
-   F1  The holder of the lock fills a blank file, of any size, with zeros.  One
-       that is not whole is blank, and a journal has no holes.
+   F1  The holder of the lock fills a blank file, of any size, with zeros, so a
+       journal has no holes.  A file that is filled half-way is still blank.
    F2  Bytes that are read are on the disk, and so is the file's name.  A killed
        process leaves programs that only the kernel has: opening syncs.
    F3  After a failed sync nothing is written, except by threads that call
-       before idem_sync has the lock again.  The kernel may have dropped the
-       bytes, and reports that once: the next sync, or one at the same time,
-       would succeed, and prove nothing.  So there is one at a time, and a
-       failure stays.
+       before idem_sync has the lock again.  The kernel reports lost bytes once,
+       so a second sync would succeed, and prove nothing: there is one at a
+       time, and a failure stays.
    F4  Only the process that opened the file touches it.
    F5  The locked file is the one that the path names, at opening and whenever a
        sync has succeeded; and it has its size.
 
-   Functions return 0 or an errno; _is_ functions whether it is so.
+   Functions return 0 or an errno, if they do not say otherwise; _is_ functions
+   whether it is so.
    ------------------------------------------------------------------------ */
 
 /* Bytes of the longest path, and of zeros written at a time. */

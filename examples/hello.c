@@ -10,7 +10,7 @@ IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
 static idem_config config = { IDEM_SIZES(pump) };
 static idem_table table;
 
-/* ms, not us, since any moment; no clock that is set: HAL_GetTick, millis */
+/* your tick, ms since any moment: HAL_GetTick, millis; clock() is a demo */
 static uint32_t now(void)
 {
     return (uint32_t)((uint64_t)clock() * 1000 / CLOCKS_PER_SEC);
