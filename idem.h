@@ -2752,7 +2752,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          number leaves when it expires, is evicted, or another key takes its
          slot.  The contents of a sender's entry follow from these rules:
          a. A number that comes raises the floor to its epoch.  A claim of an
-            older epoch has expired then.              (idemi_sender_raise)
+            older epoch has expired then.              (idemi_sender_follow)
          b. A number that leaves raises the floor to itself.   (the same)
          c. A sender's record with a floor raises the floor to that.  With 0 it
             removes the floor, and all keys of the sender that were read before.
@@ -2762,7 +2762,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             epoch.                                  (idemi_opening_finish_key)
             If a later record claims such a number, a record that forgot the
             sender is lost: that number and those above it stay.
-                                                          (idemi_sender_raise)
+                                                          (idemi_sender_follow)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
@@ -2779,7 +2779,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          boot may take the old head or the new one as its head, and all that it
          needs is there.  Failing sectors may leave fewer dead ones; a head is
          not made if the needed records would not fit into other sectors later
-         (idemi_journal_plan_next), and no claim is granted (_admit).
+         (idemi_journal_plan_next), and no claim is granted (_reserve).
      R5  Every item can be relocated in time: for every sector q, the items that
          need q or an older one, written once more, fit into the heads that can
          be begun before q is erased.  An item is relocated when this would not
@@ -3107,7 +3107,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
-       records from which the floor follows.            (idemi_sender_raise)
+       records from which the floor follows.            (idemi_sender_follow)
    N2  From the start of the search for a sender to its entry all entries were
        used.                                  (idemi_sender_find_or_idlest)
    N3  An entry counts the keys of its sender, but for those that came from a
@@ -3145,7 +3145,7 @@ static unsigned idemi_sender_steps(const idem_table *t)
 /* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
    stay.  The entry of the newest record must: that will be rewritten with the
    entry's name. */
-IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *e)
+IDEMI_INTO uint32_t idemi_sender_rank(const idem_table *t, const idem_sender *e)
 {
     if (e->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
                     t->journal->last_item == idemi_sender_item(t, e)))
@@ -3158,8 +3158,8 @@ IDEMI_INTO uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *e)
 }
 
 /* Raises the time up to which outcomes may have been evicted. */
-static void idemi_sender_raise_time(const idem_table *t,
-                                    uint32_t *evicted_until, uint32_t by)
+static void idemi_sender_raise_evicted(const idem_table *t,
+                                       uint32_t *evicted_until, uint32_t by)
 {
     if (t->clock - by < t->clock - *evicted_until)
         *evicted_until = by;
@@ -3180,7 +3180,7 @@ static idem_sender *idemi_sender_find_or_idlest(const idem_table *t,
         uint32_t idle;
         if (idemi_basics_join(e->name) == name)
             return e;
-        idle = idemi_sender_idle(t, e);
+        idle = idemi_sender_rank(t, e);
         if (idle > idlest) {
             idlest = idle;
             best = e;
@@ -3228,10 +3228,10 @@ static void idemi_sender_drop_floor(const idem_table *t, idem_sender *e)
 /* Gives an entry to the sender with a name; counts that if a floor is lost.
    The table's eviction time, which a new sender gets, rises to the entry's: the
    old sender will be new when it returns. */
-static void idemi_sender_replace(idem_table *t, idem_sender *e, uint64_t name)
+static void idemi_sender_take_over(idem_table *t, idem_sender *e, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(e->floor) != 0;
-    idemi_sender_raise_time(t, &t->evicted_until, e->until.evicted);
+    idemi_sender_raise_evicted(t, &t->evicted_until, e->until.evicted);
     idemi_basics_split(e->name, name);
     e->until.evicted = t->evicted_until;
     e->last_use = 0;
@@ -3248,7 +3248,7 @@ static idem_sender *idemi_sender_find_or_add(idem_table *t, uint64_t name)
     if (e && idemi_basics_join(e->name) == name)
         return e;
     if (e && !idemi_basics_join(e->floor)) {
-        idemi_sender_replace(t, e, name);
+        idemi_sender_take_over(t, e, name);
         return e;
     }
     if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
@@ -3270,14 +3270,14 @@ static idem_sender *idemi_sender_of(const idem_table *t, idem_slot *s)
 }
 
 /* True if a number that was read was gone before the restart. */
-static int idemi_sender_has_gone(const idem_sender *e, uint64_t number)
+static int idemi_sender_is_gone(const idem_sender *e, uint64_t number)
 {
     return number >> 32 == e->floor[1] && (uint32_t)number <= e->until.gone;
 }
 
 /* Marks a floor as unsaved, and notes the sector of the number in a slot, from
    whose records it follows.  Keeps N1. */
-static void idemi_sender_derive_floor(idem_table *t, idem_sender *e,
+static void idemi_sender_mark_unsaved(idem_table *t, idem_sender *e,
                                       unsigned slot)
 {
     uint32_t *needs = idemi_items_needs(t);
@@ -3298,8 +3298,8 @@ static void idemi_sender_derive_floor(idem_table *t, idem_sender *e,
         (N1)
      6  if the newest record is about it, and it leaves: rewrites it as expired
    Keeps O3 and N1. */
-static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
-                               int event)
+static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
+                                int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
 
@@ -3310,7 +3310,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
     }
     // 2: a record that forgot its sender is lost.
     if (IDEMI_IS_OPENING(t) && event <= IDEMI_KEY_ADDED &&
-        idemi_sender_has_gone(e, number))
+        idemi_sender_is_gone(e, number))
         e->until.gone = (uint32_t)number - 1;
     if (event <= IDEMI_KEY_RELEASED)                        // 3
         number &= UINT64_MAX << 32;
@@ -3326,7 +3326,7 @@ static void idemi_sender_raise(idem_table *t, idem_sender *e, unsigned slot,
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    idemi_sender_derive_floor(t, e, slot);                  // 5
+    idemi_sender_mark_unsaved(t, e, slot);                  // 5
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;            // 6
 }
@@ -3348,7 +3348,7 @@ static void idemi_sender_apply_event(idem_table *t, idem_sender *e,
     } else if (event != IDEMI_KEY_KEPT)
         idemi_sender_uncount(t, e, slot);
     if (!idemi_slot_at(t, slot)->key_len)
-        idemi_sender_raise(t, e, slot, event);
+        idemi_sender_follow(t, e, slot, event);
 }
 
 /* Updates the entry of a slot's sender; marks the key if there is none.  While
@@ -3370,7 +3370,7 @@ static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
                 : idemi_sender_find(t, name);
     }
     if (event == IDEMI_KEY_EVICTED)
-        idemi_sender_raise_time(
+        idemi_sender_raise_evicted(
             t, e ? &e->until.evicted : &t->evicted_until, s->time);
     if (e)
         idemi_sender_apply_event(t, e, slot, event);
@@ -3379,7 +3379,7 @@ static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-IDEMI_INTO int idemi_sender_outdated(const idem_table *t, idem_slot *s)
+IDEMI_INTO int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
 {
     const idem_sender *e = s->key_len || s->flags & IDEMI_FINISHED
                                ? NULL
@@ -3419,7 +3419,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-IDEMI_INTO void idemi_keys_mark_delivered(idem_table *t, idem_slot *s)
+IDEMI_INTO void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
 {
     if (!(s->flags & IDEMI_UNDELIVERED))
         return;
@@ -3436,7 +3436,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_index_remove(t, slot);
     if (s->flags & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
-    idemi_keys_mark_delivered(t, s);
+    idemi_keys_clear_undelivered(t, s);
     s->flags = 0;
     if (IDEMI_JOURNAL(t))
         idemi_items_needs(t)[slot] = IDEMI_NOWHERE;
@@ -3444,7 +3444,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_add_free(t, slot);
 }
 
-static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
+static void idemi_keys_drop(idem_table *t, unsigned slot, int event)
 {
     idemi_sender_note_event(t, slot, event);
     idemi_keys_remove(t, slot);
@@ -3453,7 +3453,7 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 /* True of a key that has expired, and of a claim of an older epoch. */
 static int idemi_keys_has_expired(const idem_table *t, idem_slot *s)
 {
-    return idemi_slot_has_expired(t, s) || idemi_sender_outdated(t, s);
+    return idemi_slot_has_expired(t, s) || idemi_sender_is_outdated(t, s);
 }
 
 /* Frees a slot if its key has expired; returns whether. */
@@ -3466,7 +3466,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     t->stats.expired++;
     if (s->flags & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
-    idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
+    idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
     return 1;
 }
 
@@ -3553,11 +3553,11 @@ static void idemi_keys_sweep(idem_table *t)
 static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 {
     return !(s->flags & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
-           !idemi_sender_outdated(t, s);
+           !idemi_sender_is_outdated(t, s);
 }
 
-IDEMI_INTO int idemi_keys_has_sender(const idem_table *t, uint64_t name,
-                                     unsigned slot)
+IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
+                                unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -3574,7 +3574,7 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *e,
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
         if ((all || !idemi_slot_at(t, slot)->key_len) &&
-            idemi_keys_has_sender(t, name, slot))
+            idemi_keys_is_of(t, name, slot))
             idemi_keys_remove(t, slot);
     if (!e)
         return;
@@ -4184,7 +4184,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
    a head, counts D7, at most once. */
-static uint32_t idemi_reading_newest(idem_table *t)
+static uint32_t idemi_reading_scan_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
     const idemi_header *h;
@@ -4210,9 +4210,9 @@ static uint32_t idemi_reading_newest(idem_table *t)
 /* Reads all headers again; returns whether the newest one is not what it was.
    A torn one may come and go: it is read up to IDEMI_REREADINGS times, and once
    as before is no change. */
-static int idemi_reading_newest_again(idem_table *t)
+static int idemi_reading_has_changed(idem_table *t)
 {
-    uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
+    uint32_t was = t->journal->sequence, is = idemi_reading_scan_headers(t);
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
@@ -4322,14 +4322,14 @@ static int idemi_journal_is_uncertain(const idem_table *t)
 }
 
 /* True if the newest record is `ms` old or older: a restart loses that time. */
-static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
+static int idemi_journal_is_stale(const idem_table *t, uint32_t ms)
 {
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
 /* True if a slot can be answered without a rotation: the newest record, which
    alone may be unstable (R3), is about something else. */
-static int idemi_journal_trusts(const idem_table *t, unsigned slot)
+static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
@@ -4605,7 +4605,7 @@ static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
 /* Erases uncommitted sectors after the head that have the sequence `from` or a
    later one, the newest first: so none can be taken for the head later, and
    their sequences can be used again. */
-static void idemi_journal_erase_begun(idem_table *t, uint32_t from)
+static void idemi_journal_erase_uncommitted(idem_table *t, uint32_t from)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
@@ -4631,17 +4631,17 @@ static void idemi_journal_erase_interrupted(idem_table *t)
     if (j->head && j->sequence > j->head && idemi_journal_count_dead(t))
         (void)idemi_storage_erase(t, 1);
     if (!j->broken)
-        idemi_journal_erase_begun(t, 0);
+        idemi_journal_erase_uncommitted(t, 0);
 }
 
 /* Erases the sectors between the old head and the new one, which has recorded a
    loss: none may show it to the next boot, or pass for a head (D10). */
-static void idemi_journal_erase_passed(idem_table *t)
+static void idemi_journal_erase_skipped(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t head = j->sequence--;
 
-    idemi_journal_erase_begun(t, 0);
+    idemi_journal_erase_uncommitted(t, 0);
     j->sequence = head;
     j->erase = 0;
 }
@@ -4682,7 +4682,7 @@ static int idemi_journal_rotate(idem_table *t)
     unsigned tries;
 
     // 1: it was not ready, and holds a journal: write nothing (B5).
-    if (!j->sequence && idemi_reading_newest_again(t))
+    if (!j->sequence && idemi_reading_has_changed(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_items_needs(t)[j->last_item];
@@ -4698,7 +4698,7 @@ static int idemi_journal_rotate(idem_table *t)
         // find them, too.
         while (!idemi_journal_plan_next(t)) {
             uint32_t newest = j->sequence;
-            idemi_journal_erase_begun(t, newest);
+            idemi_journal_erase_uncommitted(t, newest);
             if (j->sequence == newest)
                 return IDEM_E_SPACE;
         }
@@ -4715,14 +4715,14 @@ static int idemi_journal_rotate(idem_table *t)
     // 4: it has this header now, and no newer one.  If not, it was not ready
     // (B6): acknowledge nothing, as an older journal could hide this one; and
     // write no more over that.
-    if (!j->head && idemi_reading_newest_again(t)) {
+    if (!j->head && idemi_reading_has_changed(t)) {
         idemi_journal_close(j);
-        if (idemi_reading_newest(t) > j->sequence)
+        if (idemi_reading_scan_headers(t) > j->sequence)
             j->broken = 1;
         return IDEM_E_STORAGE;
     }
     if (!j->rotated && t->stats.lost)                       // 5
-        idemi_journal_erase_passed(t);
+        idemi_journal_erase_skipped(t);
     j->rotated = 1;                                         // 6
     j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
@@ -4800,7 +4800,7 @@ static uint32_t idemi_journal_sequence_end(const idem_journal *j)
 }
 
 /* Makes room for a claim and its outcome (S7). */
-static int idemi_journal_admit(idem_table *t)
+static int idemi_journal_reserve(idem_table *t)
 {
     const idem_journal *j = t->journal;
     int result = idemi_journal_make_ready(t, 0);
@@ -4929,7 +4929,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
         idemi_keys_remove(t, other);
     }
     if (s->flags)
-        idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
+        idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
     idemi_slot_widen_token(s, idemi_record_token(t, sequence + 1, 0));
     s->response_len = 0;
@@ -5024,10 +5024,10 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         idemi_keys_finish(t, slot, r->flags, r->age,
                           idemi_opening_find_older(t, r->age));
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_leave(t, slot, r->flags & IDEMI_EXPIRED
+        idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
-        idemi_keys_mark_delivered(t, s);
+        idemi_keys_clear_undelivered(t, s);
     return slot;
 }
 
@@ -5077,8 +5077,8 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 /* P6: after a gap before the first header of a boot, moves the clock to the
    time of the record that this boot rewrote, the first valid one from an offset
    on.  Returns whether that has IDEMI_SYNCED (D2). */
-static int idemi_opening_read_rewritten(idem_table *t, const idemi_scan *scan,
-                                        int gap, uint32_t at, idemi_record *r)
+static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
+                                          int gap, uint32_t at, idemi_record *r)
 {
     uint32_t end =
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
@@ -5159,7 +5159,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    lost = idemi_opening_read_rewritten(t, scan, gap, at, r);   // 5
+    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);   // 5
     if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_count_loss(t, sequence);
     return gap;
@@ -5265,19 +5265,19 @@ static int idemi_opening_check_blank(idem_table *t)
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
                     : byte != IDEMI_CONFIG(t)->storage->erased)
-                return idemi_reading_newest(t) || t->storage_error
+                return idemi_reading_scan_headers(t) || t->storage_error
                            ? IDEM_E_STORAGE
                            : IDEM_E_FORMAT;
         }
     }
-    return idemi_reading_newest_again(t) ? IDEM_E_STORAGE : IDEM_OK;
+    return idemi_reading_has_changed(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
 /* Counts D6 in the sectors after the head, and treats them as begun: none must
    be erased before a header has recorded the loss.  If there is no head, and a
    header is there a moment later, the storage was not ready. */
 IDEMI_APART
-static void idemi_opening_find_headless(idem_table *t)
+static void idemi_opening_count_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence;
@@ -5301,7 +5301,7 @@ static int idemi_opening_journal(idem_table *t)
     uint32_t until, begun_over;
 
     j->last_item = IDEMI_NONE;
-    j->sequence = idemi_reading_newest(t);
+    j->sequence = idemi_reading_scan_headers(t);
     begun_over = t->stats.lost;                             // D7
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
@@ -5309,13 +5309,13 @@ static int idemi_opening_journal(idem_table *t)
     // It was not ready: the newest header is another one now (B3), a newer
     // sector counts, by A2, as a commit record alone may be torn and unstable
     // (B1), or the head has more records (B2).
-    if (idemi_reading_newest_again(t) ||
+    if (idemi_reading_has_changed(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
-    idemi_opening_find_headless(t);
+    idemi_opening_count_headless(t);
     // The next two sectors alone may show D7: as D6 does, they count as begun.
     if (begun_over && idemi_journal_count_dead(t) >= 2 &&
         (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
@@ -5341,7 +5341,7 @@ static int idemi_opening_format(idem_table *t)
     uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
-    j->sequence = idemi_reading_newest(t);
+    j->sequence = idemi_reading_scan_headers(t);
     for (; result == IDEM_OK && left > 0; left--) {
         result = idemi_storage_erase_now(t);
         j->sequence++;
@@ -5473,7 +5473,7 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
     e = idemi_sender_of(t, s);
     // Without a floor a key has taken the entry over since, and until.gone is
     // an eviction time now.
-    if (e && e->floor[0] && idemi_sender_has_gone(e, idemi_slot_number(s))) {
+    if (e && e->floor[0] && idemi_sender_is_gone(e, idemi_slot_number(s))) {
         idemi_sender_uncount(t, e, slot);
         idemi_keys_remove(t, slot);
     }
@@ -5516,11 +5516,12 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* A begin that finds the table full records the time after this silence. */
-#define IDEMI_SILENCE_MS UINT32_C(60000)
+/* A begin that finds the table full records the time if the newest record is so
+   old. */
+#define IDEMI_STALE_MS UINT32_C(60000)
 
-/* True if no slot has the key.  Frees the slot first if its key has expired. */
-static int idemi_command_is_unknown(idem_table *t, unsigned slot)
+/* Frees the slot if its key has expired; returns whether no slot has the key. */
+static int idemi_command_drop_expired(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
@@ -5543,9 +5544,10 @@ IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
                : NULL;
 }
 
-/* The slot of a claim, if that is current.  If not, counts it as fenced, and
-   returns NULL.  S1 is here. */
-static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
+/* The slot of a claim that is current.  Of another one NULL, and it counts as
+   fenced.  S1 is here. */
+static idem_slot *idemi_command_check_claim(idem_table *t,
+                                            const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_STATUS);
 
@@ -5651,19 +5653,19 @@ IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
             result = idemi_storage_sync(t);
     }
     if (result == IDEM_OK)
-        idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
+        idemi_keys_drop(t, slot, IDEMI_KEY_RELEASED);
     return result;
 }
 
 /* Searches for the keys of a sender: IDEM_OK if it has some, IDEM_BUSY if one
    of them has a live lease, IDEM_E_NOT_FOUND if it has none. */
-static int idemi_command_ask_keys(idem_table *t, uint64_t name)
+static int idemi_command_find_keys(idem_table *t, uint64_t name)
 {
     int result = IDEM_E_NOT_FOUND;
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
-        if (!idemi_keys_has_sender(t, name, slot))
+        if (!idemi_keys_is_of(t, name, slot))
             continue;
         result = IDEM_OK;
         if (idemi_keys_is_live(t, idemi_slot_at(t, slot)))
@@ -5682,7 +5684,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 
     if (!e)
         return IDEM_E_NOT_FOUND;
-    result = idemi_command_ask_keys(t, name);
+    result = idemi_command_find_keys(t, name);
     if (idemi_basics_join(e->floor) && result < 0)
         result = IDEM_OK;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
@@ -5729,7 +5731,7 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
     if (!IDEMI_SENDERS(t))
         return;
     if (q->takes)
-        idemi_sender_replace(t, q->sender = q->takes, q->name);
+        idemi_sender_take_over(t, q->sender = q->takes, q->name);
     idemi_sender_apply_event(t, q->sender, slot, IDEMI_KEY_ADDED);
 }
 
@@ -5793,7 +5795,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     // Nothing can fail now: the evicted outcome and the other sender may go.
     if (IDEMI_EVER_EVICTS && attempt == 1 && s->flags) {
         t->stats.evicted++;
-        idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
+        idemi_keys_drop(t, slot, IDEMI_KEY_EVICTED);
     }
     idemi_command_fill_claim(t, attempt, q, s);
     s->flags = (uint8_t)(IDEM_IN_PROGRESS | (s->flags & IDEMI_UNCOUNTED));
@@ -5861,8 +5863,8 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     return IDEM_EXECUTE;
 }
 
-/* True if the table has a number of a sender, of its floor's epoch, at or below
-   the floor.  First drops the expired ones, which may raise the floor. */
+/* Drops a sender's expired numbers, which may raise its floor.  Returns whether
+   the table has one, of the floor's epoch, at or below the floor. */
 static int idemi_command_has_old_number(idem_table *t, const idem_sender *e,
                                         const idemi_id *id)
 {
@@ -5903,7 +5905,7 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
     int result = t->token < IDEMI_TOKEN_MAX ? IDEM_OK : IDEM_E_SPACE;
 
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_admit(t);
+        result = idemi_journal_reserve(t);
     return result == IDEM_OK ? idemi_command_grant(t, slot, attempt, q)
                              : result;
 }
@@ -5921,9 +5923,9 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
     int started = idemi_journal_first_rotation(t), answer, result = IDEM_OK;
 
-    if (started < 0 && !idemi_journal_trusts(t, slot))
+    if (started < 0 && !idemi_journal_is_stable(t, slot))
         return started;
-    if (idemi_command_is_unknown(t, slot))
+    if (idemi_command_drop_expired(t, slot))
         answer = idemi_command_answer_unknown(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
@@ -5947,7 +5949,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         // Without records the clock would stand at each restart: a device that
         // is switched off every night would be full for ever.  A failure is no
         // harm: the next begin tries again.
-        if (idemi_journal_is_silent(t, IDEMI_SILENCE_MS))
+        if (idemi_journal_is_stale(t, IDEMI_STALE_MS))
             (void)idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
     }
     return answer;
@@ -5959,7 +5961,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
                                   const idem_outcome *out)
 {
     unsigned slot = (unsigned)claim->slot;
-    idem_slot *s = idemi_command_current(t, claim);
+    idem_slot *s = idemi_command_check_claim(t, claim);
     unsigned flags = (out->failed ? IDEM_FAILED : IDEM_COMPLETED) |
                      (out->confirm ? IDEMI_UNDELIVERED : 0u);
     int result = IDEM_OK;
@@ -6002,14 +6004,14 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         return IDEM_E_NOT_FOUND;
     result = idemi_journal_first_rotation(t);
     if (!(s->flags & IDEMI_UNDELIVERED))
-        return result < 0 && idemi_journal_trusts(t, (unsigned)claim->slot)
+        return result < 0 && idemi_journal_is_stable(t, (unsigned)claim->slot)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result =
             idemi_journal_record(t, (unsigned)claim->slot, IDEMI_DELIVERED);
     if (result == IDEM_OK)
-        idemi_keys_mark_delivered(t, s);
+        idemi_keys_clear_undelivered(t, s);
     return result;
 }
 
@@ -6069,7 +6071,7 @@ static int idemi_command_maintain(idem_table *t)
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
-            idemi_journal_is_silent(t, idemi_default_retention(t, 0) / 8 + 1))
+            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1))
             result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
         if (result != IDEM_OK)
             return result;
@@ -6135,7 +6137,8 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (idemi_slot_has_expired(t, s) &&
         t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
         return IDEMI_BROKEN_C3;
-    expiry = idemi_sender_outdated(t, s) ? t->clock : idemi_slot_expiry(t, s);
+    expiry = idemi_sender_is_outdated(t, s) ? t->clock
+                                            : idemi_slot_expiry(t, s);
     if (idemi_clock_rank(t->clock, t->soonest) >
         idemi_clock_rank(t->clock, expiry))
         return IDEMI_BROKEN_O3;
@@ -6868,7 +6871,7 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    result = idemi_command_current(table, claim)
+    result = idemi_command_check_claim(table, claim)
                  ? idemi_command_release(table, (unsigned)claim->slot)
                  : IDEM_E_FENCED;
     return idemi_public_leave(table, result);
@@ -6883,7 +6886,7 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    s = idemi_command_current(table, claim);
+    s = idemi_command_check_claim(table, claim);
     if (s)
         idemi_keys_lengthen_lease(table, s, lease_ms);
     return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_FENCED);
@@ -6957,7 +6960,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
-    if (idemi_command_is_unknown(table, *slot))
+    if (idemi_command_drop_expired(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
 }
@@ -7093,10 +7096,10 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     until = table->clock - idemi_default_retention(table, 0);
-    idemi_sender_raise_time(table, &until, table->evicted_until);
+    idemi_sender_raise_evicted(table, &until, table->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(table); i++)
-        idemi_sender_raise_time(table, &until,
-                                idemi_sender_at(table, i)->until.evicted);
+        idemi_sender_raise_evicted(table, &until,
+                                   idemi_sender_at(table, i)->until.evicted);
     *horizon_ms = table->clock - until;
     return idemi_public_leave(table, IDEM_OK);
 }
@@ -7220,7 +7223,7 @@ static int idemi_run_kept(idem_table *table, idem_reply *reply, uint32_t now_ms)
 
     if (result < 0)
         return result;
-    s = idemi_command_current(table, &reply->claim);
+    s = idemi_command_check_claim(table, &reply->claim);
     if (s)
         reply->retry_after_ms = idemi_slot_lease_left(table, s);
     return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);

@@ -173,7 +173,7 @@ eva_calls() {
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_opening_memory idemi_public_prepare \
             idemi_public_query idemi_public_request idemi_public_lookup \
-            idemi_command_is_unknown idemi_command_answer_unknown idemi_command_slot_of)
+            idemi_command_drop_expired idemi_command_answer_unknown idemi_command_slot_of)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
@@ -201,7 +201,7 @@ eva_bytes() {
 }
 
 eva_opening() {
-    paths=idemi_reading_newest:200,idemi_reading_record:100
+    paths=idemi_reading_scan_headers:200,idemi_reading_record:100
     paths=$paths,idemi_reading_find_head:50,idemi_basics_code_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_opening_memory idemi_opening_finish idemi_reading_header \
@@ -214,7 +214,7 @@ eva_opening() {
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
         $(apart idemi_opening_memory idemi_public_prepare idemi_reading_header \
-            idemi_reading_newest idemi_opening_next_header idemi_opening_next_sector \
+            idemi_reading_scan_headers idemi_opening_next_header idemi_opening_next_sector \
             idemi_reading_find_head)
 }
 
