@@ -364,9 +364,9 @@
    completed, or with volatile_claims as IDEM_REPLAY if it was evicted.
 
    The floor is the lower edge of the replay window: the highest number that was
-   dropped, expired or evicted.  One that was released or forgotten does not
-   raise it, but is refused once the floor has passed it.  A new sender may
-   start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
+   evicted, or dropped after it expired.  One that was released or forgotten
+   does not raise it, but is refused once the floor has passed it.  A new sender
+   may start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
    the sender takes a higher epoch, from its clock or a counter of its starts.
    Authenticate it: after a forged epoch of 4,294,967,295 it can take no other.
    idem_forget without key and sequence forgets a sender: keys, floor, epoch.
@@ -939,8 +939,9 @@ typedef struct idem_table {
     idem_short tidy;            /* slot at which idem_maintain continues */
     idem_short scanned_of;      /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
-    idem_short scanned;         /* outcomes up to this one were searched already
-                                   for one of that sender to evict */
+    idem_short scanned;         /* the outcome to which the last search of the
+                                   order came: for one of that sender to evict;
+                                   while a journal is read, to sort one in */
     const idem_config *config;
     unsigned char *slots;       /* this and the next four point into the memory,
                                    as idemi_opening_memory lays it out */
@@ -1080,9 +1081,9 @@ typedef union idem_fingerprint_state {
    sectors lack room for them, a call rotates twice.) */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
-    IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
+    IDEMI_UP(UINT32_C(52) + (key_max) + (response_max) + (state_max), prog_size)
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
-    IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
+    IDEMI_UP(UINT32_C(48) + (key_max) + (response_max) + (state_max), prog_size)
 
 /* What a head has, in whole granules:
      FRONT       the header, 56 bytes
@@ -1153,15 +1154,14 @@ typedef union idem_fingerprint_state {
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
      maintain             64 slots, each at most one removal: a look-up's words,
-                          and an entry's; once for each head all n numbers and
-                          entries
+                          and an entry's; or twice n numbers and entries
      open                 clears all memory; with a journal reads the headers up
                           to seven times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
                           A relocated outcome is sorted among those of its
-                          sector.  For each sender that was forgotten, and each
-                          that has no entry and finds none without a floor: all
-                          n slots
+                          sector.  All n slots for each boot that they show,
+                          each loss, each sender that was forgotten, and each
+                          that has no entry and finds none without a floor
      any that writes      one program; in a rotation one erase (after one that
                           was interrupted, one more for each sector that it had
                           begun), the header, the commit record, as many
@@ -1280,8 +1280,8 @@ int idem_complete(idem_table *table, const idem_claim *claim,
 
 /* Gives the claim back after a failure that may pass, if the effect has not
    happened.  The key is unknown again, its attempts are forgotten, and the next
-   begin is answered IDEM_EXECUTE; a number that the floor has passed meanwhile
-   is IDEM_TOO_OLD.
+   begin is answered as that of a new key; a number that the floor has passed
+   meanwhile is IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
      IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
@@ -1399,7 +1399,7 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
-   and its next begin is answered IDEM_EXECUTE; a number at or below its
+   its next begin is answered as that of a new key; a number at or below its
    sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
    of a table with senders, removes the sender of its scope: its keys, floor
    and epoch (>>senders).  So make sure that a key that somebody typed is not
@@ -2514,8 +2514,8 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    O3  No slot expires before t->soonest.
    ------------------------------------------------------------------------ */
 
-/* Takes a finished slot out of the order; the search for an outcome to evict
-   (idemi_command_find_evictable) goes on before it. */
+/* Takes a finished slot out of the order; a search that has come to it goes on
+   before it (idemi_command_find_evictable, idemi_opening_find_older). */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     const idem_link *link = &t->links[slot];
@@ -2806,16 +2806,18 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    A valid record fits if its slot is at most capacity, and not 0 if it has a
    key or a status; its lengths are within the configuration; attempts are not
-   0; retention is at most 30 days (2,592,000,000 ms); and, if it is a sender's,
-   the build has senders.  One that does not fit changes nothing but the time.
+   0; retention is at most 30 days (2,592,000,000 ms); the table has senders if
+   it is of a number, and the build if it is a sender's.  One that does not fit
+   changes nothing but the time.
 
    A bound record is an orphan if
-     Q1. it is an outcome, and its slot has no claim, or one that is finished or
-         was interrupted by a restart;
+     Q1. it is an outcome, and its slot has no claim (or is above capacity), or
+         one that is finished or was interrupted by a restart;
      Q2. it is a delivery, and its slot has no outcome;
      Q3. the high half of its check does not name the claim of its slot.
-   An orphan changes nothing but the time.  Q1 and Q2 are no loss: the claim has
-   been removed since.  In Q3 a record before it is missing, or it is damaged.
+   An orphan changes nothing but the time (and not that by P5).  Q1 and Q2 are
+   no loss: the claim has been removed since.  In Q3 a record before it is
+   missing, or it is damaged.
 
    A sector counts if and only if its header is valid, and
      A1. all its relocated records are valid, one after the other up to
@@ -2838,14 +2840,17 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      P4. All claims are interrupted at the first header of each boot, at its
          time, and at the end.
      P5. In a sector, what is not a valid record is skipped granule by granule.
-         A gap is skipped bytes, or the point after an orphan by Q3.
+         A gap is skipped bytes, or the point after an orphan by Q3.  An orphan
+         that does not begin at the end of a record changes nothing, and its
+         bytes are searched: half a check is no proof, as an enemy's key may
+         hold such bytes.  But bytes up to its end do not count as skipped.
      P6. If a lost record may have had a time, no key ages from the sector's
          last record to the next header: one that was read after the lost record
          would count that time twice.  So it is after a loss by D1 to D4 or D9;
          after a record that does not fit (D8); and after a gap, if the next
          header is the first of a boot.  That boot has rewritten the first valid
-         record from previous_end on, if there is one: then this is the last
-         record of the sector.
+         record from previous_end on that is no orphan, if there is one: then
+         this is the last record of the sector.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
@@ -3856,7 +3861,8 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
 
 /* The check of bytes: a keyed hash of them, their sector, and their offset
    XORed with the layout.  So no bytes validate that were moved, are left from
-   an earlier round, or were hidden in a key or response by an enemy. */
+   an earlier round, or were hidden in a key or response by an enemy (he gets
+   half a check right now and then: P5). */
 IDEMI_INTO uint32_t idemi_record_check(const idem_config *config,
                                        uint32_t sequence, uint32_t at,
                                        const unsigned char *p, uint32_t len)
@@ -4036,7 +4042,8 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
            (!(r->flags & IDEMI_HAS_KEY) ||
             (s->scope_len + idemi_slot_key_bytes(s->key_len) <=
                  config->key_max &&
-             s->attempts && s->retention <= IDEM_RETENTION_MAX));
+             (s->key_len || IDEMI_SENDERS(t)) && s->attempts &&
+             s->retention <= IDEM_RETENTION_MAX));
 }
 
 /* True if a record that is bound to a claim is an orphan (Q1 to Q3).  `check`
@@ -4048,7 +4055,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
     unsigned wanted =
         r->flags & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_FINISHED;
 
-    if (!(s->flags & wanted))
+    if (r->slot - 1 >= IDEMI_CAPACITY(t) || !(s->flags & wanted))
         return IDEMI_NO_CLAIM;
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
@@ -4084,8 +4091,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
             idemi_record_check(t->config, sequence, at ^ j->layout, start,
                                len);
     r->orphan = 0;
-    if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF) &&
-        r->slot - 1 < IDEMI_CAPACITY(t)) {
+    if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF)) {
         r->orphan = idemi_reading_orphan(t, r, check);
         check = 0;
     }
@@ -4977,13 +4983,12 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
 }
 
 /* The newest outcome that is at least `age` old, or `capacity`.  The search
-   starts at the outcome in the record before, which mostly is close to it. */
+   starts at the last one that had an age, which mostly is close to it. */
 static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
 {
-    unsigned ends = IDEMI_CAPACITY(t), newer, older = t->journal->last_item;
+    unsigned ends = IDEMI_CAPACITY(t), newer;
+    unsigned older = age ? t->scanned : idemi_order_newest(t);
 
-    if (older >= ends || !(idemi_slot_at(t, older)->flags & IDEMI_FINISHED))
-        older = idemi_order_newest(t);
     while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
         older = t->links[older].older;
     while ((newer = t->links[older].newer) != ends &&
@@ -5009,7 +5014,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         idemi_basics_copy(t->state, r->state, r->state_len);
         idemi_items_needs(t)[of] = sequence;
     }
-    if (!r->slot || r->orphan)
+    if (!r->slot)
         return of;
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
@@ -5023,6 +5028,8 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age,
                           idemi_opening_find_older(t, r->age));
+        if (r->age)
+            t->scanned = (idem_short)slot;
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
@@ -5083,7 +5090,8 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
     uint32_t end =
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
 
-    while (at < end && !idemi_reading_record(t, scan->h.sequence, at, r))
+    while (at < end && (!idemi_reading_record(t, scan->h.sequence, at, r) ||
+                        r->orphan))
         at = idemi_reading_skip(t, at, end);
     if (at >= end)
         return 0;
@@ -5104,9 +5112,11 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
 /* Reads a sector.  For each position:
      1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
-     3  the record's time; its content, or a loss if that does not fit (D8)
-     4  it is the newest record, and the next header will end the sector here
-   5  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
+     3  an orphan after a gap: an enemy's key may hold bytes with half a check.
+        So it is searched, too, and changes nothing, not even the time
+     4  the record's time; its content, or a loss if that does not fit (D8)
+     5  it is the newest record, and the next header will end the sector here
+   6  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
    Returns whether a gap may have been records with a time. */
 IDEMI_FLAT
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
@@ -5138,10 +5148,15 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_count_loss(t, sequence);
             gap = 0;
         }
-        idemi_opening_follow_time(t, r->time, 0);               // 3
+        if (r->orphan && at != j->at) {                         // 3
+            j->at = at + len;
+            at = idemi_reading_skip(t, at, end);
+            continue;
+        }
+        idemi_opening_follow_time(t, r->time, 0);               // 4
         if (!r->fits && !r->orphan)
             idemi_opening_count_loss(t, sequence);
-        if (r->fits) {
+        if (r->fits && !r->orphan) {
             idemi_opening_apply_takeover(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
@@ -5150,7 +5165,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
         // Not the commit record: as long as it is the last one, the rewritten
         // record before it is the newest.
-        if (at != relocated_end || r->slot)                     // 4
+        if (at != relocated_end || r->slot)                     // 5
             idemi_opening_set_newest(j, r, of);
         // The sector ends before this record if the next boot rewrites it, or
         // the header has its time (R3); after one that forgot a sender.
@@ -5159,7 +5174,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);   // 5
+    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);   // 6
     if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_count_loss(t, sequence);
     return gap;
@@ -5405,6 +5420,7 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
     t->state = (unsigned char *)(t->index + idemi_index_size(t));
     t->links[capacity].older = t->links[capacity].newer = (idem_short)capacity;
+    t->scanned = (idem_short)capacity;
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
@@ -5414,9 +5430,8 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                   idemi_items_highest(t) + 1);
     IDEM_MEMSET(idemi_items_needs(t), 0xFF,
                 (size_t)(t->buffer - (unsigned char *)idemi_items_needs(t)));
-    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
-    t->buffer_size =                            // all that is left
-        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
+    size -= (size_t)(t->buffer - memory);       // all that is left
+    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
@@ -5520,7 +5535,7 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
    old. */
 #define IDEMI_STALE_MS UINT32_C(60000)
 
-/* Frees the slot if its key has expired; returns whether no slot has the key. */
+/* Frees the slot if its key has expired; returns whether the key is unknown. */
 static int idemi_command_drop_expired(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);

@@ -280,7 +280,7 @@ def number_of(data):
 
 
 def fits(device, r):
-    """Whether the configuration allows what was read."""
+    """Whether the configuration, of a table with senders, allows what was read."""
     return r.slot <= device.capacity and \
         (r.slot or not r.flags & (HAS_KEY | 3)) and \
         len(r.state) <= device.state_max and \
@@ -347,8 +347,7 @@ def record_of(device, header, at, slots):
             relocated != (at < header.relocated_end):
         return None
     check ^= device.check(sequence, at, data[:length])
-    if status and not flags & HAS_KEY and not check & 0xffff and \
-            1 <= r.slot <= device.capacity:
+    if status and not flags & HAS_KEY and not check & 0xffff:
         r.orphan = orphan_of(r, slots.get(r.slot), check)
         check = 0
     if check:
@@ -544,6 +543,10 @@ def read_sector(device, table, header, named_by):
         if gap and (behind < header.relocated_end or r.flags & DURABLE):
             lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
+        if r.orphan and at != behind:
+            behind = r.end
+            at += device.granule
+            continue
         apply(device, table, r)
         if not r.fits and not r.orphan:
             lost.add("D8")
@@ -552,7 +555,7 @@ def read_sector(device, table, header, named_by):
     if gap and named_by and named_by.first:
         while at < device.sector_size:
             r = record_of(device, header, at, table.slots)
-            if r:
+            if r and not r.orphan:
                 advance(device, table, table.time + r.time)
                 if r.flags & DURABLE:
                     lost.add("D2")

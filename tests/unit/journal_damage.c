@@ -712,26 +712,93 @@ TEST(s5_a_tail_that_was_begun_anew_is_a_loss)
     }
 }
 
-/* Half the check of an outcome whose slot is empty is that of its claim, which
-   nobody knows: in the next place that is no record whose header is damaged. */
+/* Writes a record at an address, in a sector with a sequence.  Half its check,
+   its last four bytes, is right; the other half names a claim that nobody knows:
+   one of 65,536 secrets gives an enemy that much of any bytes of his. */
+static void forge_orphan(uint32_t at, uint32_t sequence, uint8_t *record,
+                         uint32_t len)
+{
+    uint32_t check = inside_check(the.table, record, sequence,
+                                  at % the.medium.sector_size, len) ^
+                     0x12340000;
+
+    for (unsigned i = 0; i < 4; i++)
+        record[len - 4 + i] = (uint8_t)(check >> 8 * i);
+    the.damaged = 1;
+    memcpy(the.medium.bytes + at, record, len);
+}
+
+static uint32_t newest_sequence(void)
+{
+    return the.medium.bytes[newest_sector() + 16];
+}
+
+/* In the next place it is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_sector_is_no_loss)
 {
     enum { FRONT = 56, LEN = 9 };
-    uint8_t outcome[LEN] = { 0x80 | IDEM_COMPLETED, 2, 3, 0, 0 }, *header;
-    uint32_t check, sequence;
+    uint8_t outcome[LEN] = { 0x80 | IDEM_COMPLETED, 2, 3, 0, 0 };
+    uint32_t sequence;
 
     device_on(&nor, "Aa");
-    header = the.medium.bytes + newest_sector();
-    sequence = header[16] + 1u;
-    check = inside_check(the.table, outcome, sequence, FRONT, LEN) ^
-            0x12340000;
-    for (unsigned i = 0; i < 4; i++)
-        outcome[LEN - 4 + i] = (uint8_t)(check >> 8 * i);
-    the.damaged = 1;
-    memcpy(the.medium.bytes + FRONT +
-               sequence % the.medium.sector_count * the.medium.sector_size,
-           outcome, LEN);
+    sequence = newest_sequence() + 1;
+    forge_orphan(sequence % the.medium.sector_count * the.medium.sector_size +
+                     FRONT,
+                 sequence, outcome, LEN);
     run("P lost0 Bb:execute");
+}
+
+/* A key that an enemy chose, in a claim that is cut: a delivery of an empty
+   slot, 3.1 days later. */
+TEST(s6_a_record_hidden_in_a_torn_key_moves_no_time)
+{
+    uint8_t bytes[] = { 0x81, 0, 8, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0 };
+
+    for (uint32_t torn = 1; torn < 30; torn++) {
+        device_on(&nor, "Aa Bb");
+        flash_fill(&the.medium, newest().at + newest().len, torn, 0x88);
+        forge_orphan(newest().at + newest().len + torn, newest_sequence(),
+                     bytes, sizeof bytes);
+        run("P lost0 Ba:replay Bb:recover P Ba:replay");
+    }
+}
+
+/* .. nor a boot's that comes later, which looks for what the one before has
+   rewritten. */
+TEST(s6_nor_if_it_stands_where_a_sector_ends)
+{
+    uint8_t bytes[] = { 0x81, 0, 8, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0 };
+
+    device_on(&nor, "batch Aa Bb Y");
+    damage(newest().at, newest().len, ZEROS);
+    forge_orphan(newest().at + 3, newest_sequence(), bytes, sizeof bytes);
+    run("P lost0 Ba:replay P Ba:replay");
+}
+
+/* One whose response and check are what follows it, in a record that is damaged:
+   what follows is read all the same. */
+TEST(s5_a_hidden_record_hides_none_that_follows)
+{
+    enum { HEAD = 7, LEN = HEAD + RESPONSE_MAX + 4 };
+    uint8_t bytes[LEN] = { 0x82, 1 << 1, 8, 0, 0, 0, RESPONSE_MAX };
+    uint32_t at, check, time = 0;
+
+    device_on(&nor, "Aa Bb,retention=777777");
+    at = newest().at + newest().len - HEAD;
+    run("Bc Cc Bd");
+    memcpy(bytes + HEAD, the.medium.bytes + at + HEAD, LEN - HEAD);
+    do {
+        assert_true(++time < 1u << 21);
+        bytes[3] = 0x80 | (time & 127);
+        bytes[4] = 0x80 | (time >> 7 & 127);
+        bytes[5] = time >> 14 & 127;
+        check = inside_check(the.table, bytes, newest_sequence(),
+                             at % the.medium.sector_size, LEN);
+    } while ((check & 0xFFFF) !=
+             (bytes[LEN - 4] | (uint32_t)bytes[LEN - 3] << 8));
+    the.damaged = 1;
+    memcpy(the.medium.bytes + at, bytes, HEAD);
+    run("P loss Ba:replay Bc:replay Bd:uncertain");
 }
 
 /* A sector's header gets a byte changed, and a check that is right. */

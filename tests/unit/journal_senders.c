@@ -141,6 +141,9 @@ static const scenario scenarios[] = {
       "P loss "
       "Bb:uncertain" },
 
+    { "without_senders_numbers_count_as_lost",
+      "nor: keys=96 beside=10 B56 C56 unjudged +senders=0 P loss "
+      "Bb:uncertain" },
     { "without_senders_there_is_none_to_forget",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
       "B26 C26 evicted1 unjudged +senders=0 P" },
