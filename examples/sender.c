@@ -72,12 +72,12 @@ typedef struct command {
     uint8_t    number[PROTOCOL_NUMBER_SIZE];
     uint8_t    payload[PAYLOAD_MAX];
     size_t     payload_len;
-    uint32_t   first_ms;        /* when it entered the outbox */
+    long long  first_ms;        /* when it entered the outbox */
     uint32_t   times;           /* it was sent since the start */
     int        listening;       /* 1: for its answer */
     int        failed;          /* 1: a final failure, */
     int        look;            /* .. or nobody knows */
-    uint32_t   due;             /* when that is over, or it is sent */
+    long long  due;             /* when that is over, or it is sent */
 } command;
 
 static struct {

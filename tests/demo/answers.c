@@ -78,6 +78,28 @@ static void sleep_for_a_month(void)
     exit(1);
 }
 
+/* On a machine that has run for two months it asks again after silence, and not
+   before. */
+static void run_for_two_months(void)
+{
+    long long now = 60 * 86400000LL;
+
+    s.line = open("/dev/null", O_WRONLY);
+    s.commands = fopen("/dev/null", "r");
+    put((const uint8_t *)"p\005\000", 3, now);
+    (void)act(now);
+    (void)act(now + ANSWER_MS - 1);
+    (void)act(now + ANSWER_MS);         // silence
+    (void)act(now + 2 * ANSWER_MS);
+    fclose(s.commands);
+    close(s.line);
+    if (s.open_count != 1 || s.open[0].times != 2) {
+        fputs("answers: after two months it does not wait\n", stderr);
+        exit(1);
+    }
+    hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -95,6 +117,7 @@ int main(int argc, char **argv)
     ends(PROTOCOL_FAILED, 1);
     ends(PROTOCOL_LOOK, 1);
     sleep_for_a_month();
+    run_for_two_months();
     reopen_all(argv[1]);
     puts("answers: those of its own scope and number");
     return 0;
