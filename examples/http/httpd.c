@@ -155,13 +155,28 @@ static int pour(idem_job *job)
 
 /* ----------------------------------------------------------------- requests */
 
-/* Counts the fields of that name: two keys are none. */
-static enum MHD_Result count_key(void *ctx, enum MHD_ValueKind kind,
-                                 const char *name, const char *value)
+typedef struct fields {
+    const char *name;
+    int      count;
+} fields;
+
+static enum MHD_Result count_field(void *ctx, enum MHD_ValueKind kind,
+                                   const char *name, const char *value)
 {
+    fields *f = (fields *)ctx;
+
     (void)kind, (void)value;
-    *(int *)ctx += strcasecmp(name, "Idempotency-Key") == 0;
+    f->count += strcasecmp(name, f->name) == 0;
     return MHD_YES;
+}
+
+/* How many fields of that name there are */
+static int count_fields(struct MHD_Connection *c, const char *name)
+{
+    fields f = { name, 0 };
+
+    MHD_get_connection_values(c, MHD_HEADER_KIND, count_field, &f);
+    return f.count;
 }
 
 static const char *header(struct MHD_Connection *c, const char *name)
@@ -185,6 +200,12 @@ static enum MHD_Result begin(struct MHD_Connection *c, exchange *e,
     if (!e->client)
         return exchange_refuse(c, MHD_HTTP_UNAUTHORIZED, 0,
                                "no client has this token");
+    // libmicrohttpd takes the first: who meant the other one sent another
+    // amount.
+    if (count_fields(c, MHD_HTTP_HEADER_CONTENT_LENGTH) +
+            count_fields(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) > 1)
+        return exchange_refuse(c, MHD_HTTP_BAD_REQUEST, 0,
+                               "the body has two lengths");
     if (len && strtoull(len, NULL, 10) > sizeof e->body)
         return exchange_refuse(c, MHD_HTTP_CONTENT_TOO_LARGE, 0,
                                "the body is too long");
@@ -196,10 +217,8 @@ static const char *read_command(struct MHD_Connection *c, exchange *e)
 {
     const char *value = header(c, "Idempotency-Key");
     size_t key_len = sizeof e->key;
-    int count = 0;
 
-    MHD_get_connection_values(c, MHD_HEADER_KIND, count_key, &count);
-    if (count != 1)
+    if (count_fields(c, "Idempotency-Key") != 1)
         return "one Idempotency-Key is required";
     if (idem_key_http(e->key, &key_len, value, strlen(value)) != IDEM_OK)
         return "Idempotency-Key is not one string in quotes";

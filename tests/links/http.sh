@@ -87,6 +87,12 @@ strangers() {
     is "$(status "Content-Length: 1025
 Authorization: Bearer $token")" 413
     is "$(status "$(printf 'a\r\n:')")" 400
+    # Who is cut at the first of two lengths pours another amount.
+    for second in 'Content-Length: 2' 'Transfer-Encoding: chunked'; do
+        is "$(status "Content-Length: 1
+$second
+Authorization: Bearer $token")" 400
+    done
     is "$(wc -l <"$work/strangers.log")" 0  # anybody could fill the disk
     is "$(head -c 3000 /dev/zero | curl -s -o /dev/null -w '%{http_code}' \
         -T - -X POST -H Expect: -H "Authorization: Bearer $token" \
