@@ -52,14 +52,15 @@ static inline void command_read_scope(command *c,
 
 /* "age=SECONDS": when it was sent, how long ago it was first sent.  An age must
    not be too small: so it is rounded up, and the message may have been on its
-   way.  0: it is something else. */
+   way.  0: it is something else, or a second one. */
 static inline int command_read_query(command *c, const uint8_t *text,
                                      size_t len)
 {
     uint32_t s = 0;
     size_t i;
 
-    if (len < 5 || len > 11 || memcmp(text, "age=", 4) != 0)
+    if (c->request.age_ms || len < 5 || len > 11 ||
+        memcmp(text, "age=", 4) != 0)
         return 0;
     for (i = 4; i < len; i++) {
         if (text[i] < '0' || text[i] > '9')
@@ -97,7 +98,7 @@ static inline int command_read_message_id(command *c, coap_session_t *session,
 
 /* Takes what it understands out of the options; 0 if that is not all: a second
    key, an empty or too long one, a block of a longer payload, a condition,
-   other queries. */
+   two ages, other queries. */
 static inline int command_read_options(command *c, const coap_pdu_t *message)
 {
     coap_opt_iterator_t at;

@@ -42,6 +42,8 @@ answers() {
     # Conditions: who sends one wants nothing executed unless it holds.
     is "$(ask "0 13 pour 65001=f 1=etag 5" "0 14 pour 65001=f 5= 5")" \
         "4.00|4.00"
+    # A younger age after that which is too old
+    is "$(ask "0 15 pour 65001=f 15=age=3000000 15=age=0 5")" 4.00
     # A client of libcoap's: another method is another command
     put() {
         coap-client-notls -m "$1" -O 65001,g -e "$2" \
