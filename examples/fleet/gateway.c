@@ -71,8 +71,11 @@ static void take_command(struct mosquitto *m, command *c)
     c->device->place = effect_place();
     result = fleet_run(&c->device->f, &reply, &request, gateway_execute, c);
     if (result == IDEM_DONE || result == IDEM_REPLAY) {
+        // A gateway with a larger response_max may have recorded a longer one,
+        // which is not in the buffer.
         command_answer(c, m, command_reason(result, &reply), 0, response,
-                       reply.response_len);
+                       reply.response_len <= sizeof response
+                           ? reply.response_len : 0);
         return;
     }
     text = idem_text(result);

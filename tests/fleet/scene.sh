@@ -209,6 +209,27 @@ logs() {
     cat "$work/effect"
 }
 
+# A response that is longer than this gateway's, of one that may have longer
+# ones: nothing that is beside the buffer is sent instead.
+longer() {
+    name=longer
+    mkdir "$work/$name"
+    "$B/fleet/gateway" --new-log "$work/$name/log"
+    start_gateway 1 --store "$redis_url#longer"
+    wait_for test -s "$work/$name/ready-1"
+    "$pour" --port "$broker_port" a 3 >"$work/$name/answer"
+    redis-cli -s "$work/redis.sock" eval "
+        local slot = redis.call('KEYS', 'longer:k:*')[1]
+        local all = redis.call('HGETALL', slot)
+        redis.call('HSET', slot, all[1], all[2] .. ('2e'):rep(500))" 0 \
+        >>"$work/$name/redis.log"
+    "$pour" --port "$broker_port" a 3 >>"$work/$name/answer"
+    [ "$(cat "$work/$name/answer")" = "a 3 0x00 poured 3 ml
+a 3 0x00 " ] || fail "longer: $(cat "$work/$name/answer")"
+    end_scene 1
+    echo "longer: of a response that does not fit nothing is sent"
+}
+
 # A log that is not the fleet's does not say what another gateway has begun: as
 # one that is made anew on a second machine, or after a loss.
 another_log() {
@@ -254,6 +275,7 @@ another_log
 paused
 ended
 suspended
+longer
 slow "$redis_url"
 kills=8 count=250
 [ "${SHORT:-}" != 1 ] || kills=4
