@@ -274,7 +274,8 @@ def run(box, link, answer_ms=2000, window=8, **patience):
             verdict = RESEND
             if command.listening:
                 verdict = command.decide(patience, "SILENCE", 0)
-            elif link.ready:
+            elif link.ready or (command.first_s and
+                                command.elapsed_ms() >= deadline_ms):
                 verdict = send(box, link, command, answer_ms, deadline_ms)
             if verdict == GIVE_UP:
                 box.settle(command.number, verdict, "", "nobody knows")

@@ -83,6 +83,24 @@ END
     echo "early: an answer before this process has sent"
 }
 
+# One that was sent is too late for another time while there is no broker, too.
+late() {
+    is "$(timeout 60 python3 - "$examples/python" <<'END'
+import queue
+import sys
+import types
+sys.path.insert(0, sys.argv[1])
+import outbox
+box = outbox.Outbox("late.box")
+box.add("a", b"5")
+box.db.execute("UPDATE command SET first_s = ?", (outbox.time.time() - 46800,))
+outbox.run(box, types.SimpleNamespace(answers=queue.Queue(), ready=False))
+print(box.all()[0][3])
+END
+    )" "give up"
+    echo "late: given up without a broker"
+}
+
 # aged WALL RUNNING [BEFORE]: the age of a command in s, after the clock on the
 # wall went by so much and the other one by so much; sent first before a restart,
 # so long ago by the clock on the wall
@@ -287,6 +305,7 @@ cd "$work"
 alike
 answers
 early
+late
 ages
 shared
 options
