@@ -18,7 +18,8 @@ typedef struct clients {
 } clients;
 
 /* Reads lines "NAME TOKEN"; ends the program with a reason if it cannot.  What
-   is too long is refused: the rest of a name must not be taken for a token. */
+   is too long is refused: the rest of a name must not be taken for a token.  So
+   is a line behind "#": its token would go on being good. */
 static inline void clients_read(clients *all, const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -29,9 +30,9 @@ static inline void clients_read(clients *all, const char *path)
     for (all->count = 0; fgets(line, sizeof line, f); all->count++) {
         char name[CLIENT_NAME + 1], token[CLIENT_TOKEN + 1];
         if (all->count == CLIENTS || (!strchr(line, '\n') && !feof(f)) ||
-            sscanf(line, "%32s%*[ ]%64s %c", name, token, &rest) != 2)
+            sscanf(line, " %32[^# \n]%*[ ]%64s %c", name, token, &rest) != 2)
             journal_die(path, "up to 32 lines \"NAME TOKEN\", of at most 32 "
-                              "and 64 characters");
+                              "and 64 characters, and no comments");
         if (strlen(token) < CLIENT_TOKEN_MIN)
             journal_die(path, "a token has 32 characters at least");
         strcpy(all->name[all->count], name);

@@ -100,13 +100,13 @@ Authorization: Bearer $token")" 400
     stop
     long=$(printf %064d 7)
     for line in "$long$long $token" "$(printf %033d 7) $token" "a ${long}8" \
-        "a $token b" "a" "a $(printf %031d 7)"; do
+        "a $token b" "a" "a $(printf %031d 7)" "#a $token"; do
         printf 'panel %s\n%s\n' "$other" "$line" >"$work/bad-tokens"
         "$B/http/httpd" --port "$port" --journal strangers/journal \
             --log strangers/log --tokens "$work/bad-tokens" >>"$work/bad" 2>&1
         is "$line: $?" "$line: 1"
     done
-    is "$(grep -c 'up to 32 lines\|32 characters at least' "$work/bad")" 6
+    is "$(grep -c 'up to 32 lines\|32 characters at least' "$work/bad")" 7
     echo "strangers: are not listened to"
 }
 
