@@ -174,7 +174,9 @@ static int dial(fleet *f, connection *c, const address *a)
     else if (*a->password)
         result = command(f, (redisReply *)redisCommand(c->redis, "AUTH %s",
                                                        a->password));
-    if (result == IDEM_OK && *a->database)
+    if (result != IDEM_OK)              // one that has no AUTH repeats it
+        return fleet_fail(f, result, "Redis: it does not take the password");
+    if (*a->database)
         result = command(f, (redisReply *)redisCommand(c->redis, "SELECT %s",
                                                        a->database));
     return result;

@@ -269,6 +269,14 @@ faults down_at_start "redis://:open-barley@$work/redis.sock" \
 ! grep open- "$work/faults.log" || fail "a password was printed"
 faults down_at_start "redis://$work/redis.sock" "Redis, no password"
 $redis_cli -a open-sesame config set requirepass '' >/dev/null 2>&1
+mkdir "$work/without"
+redis-server --port 0 --unixsocket "$work/without/sock" --rename-command \
+    AUTH '' --dir "$work/without" >"$work/without/log" 2>&1 &
+without=$!
+wait_for redis-cli -s "$work/without/sock" ping
+faults refuses_password "redis://:open-sesame@$work/without/sock" \
+    "Redis without AUTH, which repeats the password"
+signal=TERM; end $without
 mkdir "$work/cluster"
 redis-server --port 0 --unixsocket "$work/cluster/sock" --cluster-enabled yes \
     --dir "$work/cluster" --appendonly yes --appendfsync always \
