@@ -40,4 +40,14 @@ static inline void clock_turn(long long ms)
     nanosleep(&t, NULL);
 }
 
+/* Waits for so long.  A signal does not cut that short, and a machine that
+   sleeps does not lengthen it. */
+static inline void clock_wait(long long ms)
+{
+    long long end = clock_ms() + ms, left;
+
+    while ((left = end - clock_ms()) > 0)
+        clock_turn(left);
+}
+
 #endif

@@ -69,6 +69,7 @@ static void take_command(struct mosquitto *m, command *c)
     int result;
 
     c->device->place = effect_place();
+    c->device->held_ms = clock_ms() + c->device->lease_ms;
     result = fleet_run(&c->device->f, &reply, &request, gateway_execute, c);
     if (result == IDEM_DONE || result == IDEM_REPLAY) {
         // A gateway with a larger response_max may have recorded a longer one,
@@ -246,7 +247,7 @@ static void parse(gateway *g, char **argv)
         fputs(help, stdout);
         exit(strcmp(*argv, "--help") != 0);
     }
-    if (g->lease_ms < LEASE_MIN_MS)     // it is renewed in every quarter
+    if (g->lease_ms < LEASE_MIN_MS)     // it is renewed in each eighth
         effect_die("--lease-ms", "at least 1000");
 }
 

@@ -14,6 +14,7 @@ typedef struct device {
     const char *store, *secret, *log;
     int      ml_ms, lease_ms, no_idem;
     long     place;                     /* in the log, before the claim */
+    long long held_ms;                  /* until then the lease is ours */
     fleet    f;
     idem_config config;
 } gateway;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { NAME = EFFECT_LINE - 40 };
 
@@ -32,37 +31,33 @@ static const char *name_of(char *dst, const command *c)
     return dst;
 }
 
-/* The pump runs: a signal does not cut that short. */
-static void run_for(long ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        ;
-}
-
-/* Pours, and renews the lease four times in it; returns whether it came to its
-   end.  It stops when another may have taken over.  A pump runs on while a
-   renewal waits for the store: that time counts.  (One that pours has a timer
-   of its own, for a renewal may outlast it.) */
+/* Pours, and renews the lease in each eighth of it; returns whether it came to
+   its end.  It stops before another may take over: where a renewal failed, and
+   the next one might wait for the store until after that.  A pump runs on while
+   a renewal waits: that time counts.  (One that pours has a timer of its own,
+   for a renewal may outlast it.) */
 static int pour(const command *c, long ml, const idem_claim *claim)
 {
     gateway *g = c->device;
-    long long end = clock_ms() + ml * g->ml_ms, rest;
-    long slice = g->lease_ms / 4, missed = 0;
-    int result;
+    long long end = clock_ms() + ml * g->ml_ms, rest, asked;
+    long slice = g->lease_ms / 8;
+    int result = IDEM_OK;
 
     while ((rest = end - clock_ms()) > 0) {
-        run_for(rest < slice ? (long)rest : slice);
-        if (rest <= slice || !claim)
-            continue;
-        result = fleet_renew(&g->f, claim, 0);
-        missed = result == IDEM_OK ? 0 : missed + 1;
-        if (missed == 2 || result == IDEM_E_FENCED) {
+        if (result == IDEM_E_FENCED ||
+            (result != IDEM_OK &&
+             clock_ms() + slice + g->f.timeout_ms > g->held_ms)) {
             fprintf(stderr, "gateway: %s: stopped, the lease is not held: %s\n",
                     c->topic, g->f.reason);
             return 0;
         }
+        clock_wait(rest < slice ? rest : slice);
+        if (rest <= slice)
+            continue;
+        asked = clock_ms();
+        result = fleet_renew(&g->f, claim, 0);
+        if (result == IDEM_OK)
+            g->held_ms = asked + g->lease_ms;
     }
     return 1;
 }
@@ -110,6 +105,6 @@ void gateway_pour_blindly(const command *c, long ml)
 
     snprintf(amount, sizeof amount, "%ld ml", ml);
     effect_begin(name_of(name, c), amount, effect_place());
-    pour(c, ml, NULL);
+    clock_wait(ml * c->device->ml_ms);
     effect_end(name, amount);
 }

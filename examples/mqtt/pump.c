@@ -148,23 +148,13 @@ static int enter(pump_driver *p, const char *what, const pump_order *order)
     return result == 0 ? check_place(p) : -1;
 }
 
-/* The pump runs: a signal does not cut that short, and a machine that sleeps
-   does not lengthen it. */
-static void run_for(long ms)
-{
-    long long end = clock_ms() + ms, left;
-
-    while ((left = end - clock_ms()) > 0)
-        clock_turn(left);
-}
-
 int pump_pour(pump_driver *p, const pump_order *order)
 {
     // Without this line nothing is poured: so who finds none knows that nothing
     // was.
     if (enter(p, "begins", order) != 0)
         return -1;
-    run_for(order->ml * p->ml_ms);
+    clock_wait(order->ml * p->ml_ms);   // the pump runs
     return enter(p, "ends", order);
 }
 

@@ -273,6 +273,7 @@ mkdir "$work/without"
 redis-server --port 0 --unixsocket "$work/without/sock" --rename-command \
     AUTH '' --dir "$work/without" >"$work/without/log" 2>&1 &
 without=$!
+daemon="$daemon $without"
 wait_for redis-cli -s "$work/without/sock" ping
 faults refuses_password "redis://:open-sesame@$work/without/sock" \
     "Redis without AUTH, which repeats the password"

@@ -98,29 +98,6 @@ slow() {
     echo "slow: 4 commands of up to 5 s with leases of 3 s, each executed once"
 }
 
-# A store that is silent while it pours does not make it pour more: the pump's
-# ten minutes pass while a renewal waits, and it stops after that.
-paused() {
-    name=paused
-    mkdir "$work/$name"
-    "$B/fleet/gateway" --new-log "$work/$name/log"
-    make_clock paused
-    run_with="with_clocks paused"
-    start_gateway 1 --store "$redis_url#paused" --ml-ms 200000 --lease-ms 10000
-    unset run_with
-    wait_for test -s "$work/$name/ready-1"
-    "$pour" --port "$broker_port" --retry 20000 a 3 >"$work/$name/answer" &
-    children="$children $!"
-    wait_for grep -q begins "$work/$name/log"
-    kill -STOP "$redis"
-    sleep 3                             # it renews its lease after 2.5
-    ahead paused 600
-    kill -CONT "$redis"
-    wait_for grep -q ends "$work/$name/log"
-    end_scene 1
-    echo "paused: a pour of 10 minutes ends, which a store's silence outlasts"
-}
-
 # A signal does not cut a pour short: it ends after that.
 ended() {
     "$B/fleet/gateway" --new-log "$work/ended.log"
@@ -230,6 +207,14 @@ a 3 0x00 " ] || fail "longer: $(cat "$work/$name/answer")"
     echo "longer: of a response that does not fit nothing is sent"
 }
 
+# The pump stops before another gateway may take over, and after a sleep.
+stops() {
+    build fleet/pouring $here/pouring.c -lmosquitto
+    "$B/fleet/pouring" >"$work/pouring" || fail "$(cat "$work/pouring")"
+    count "$(tail -n 1 "$work/pouring")"
+    cat "$work/pouring"
+}
+
 # A log that is not the fleet's does not say what another gateway has begun: as
 # one that is made anew on a second machine, or after a loss.
 another_log() {
@@ -270,9 +255,9 @@ blind() {
 
 head -c 16 /dev/urandom >"$work/secret"
 need broker redis postgres
+stops
 logs
 another_log
-paused
 ended
 suspended
 longer
