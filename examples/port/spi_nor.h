@@ -227,7 +227,7 @@ static inline int spi_nor_parameters(spi_nor *chip, uint32_t at,
    only.  < 0 if the bus fails. */
 static inline int spi_nor_last(spi_nor *chip, uint32_t *last)
 {
-    uint32_t numbers[2], density;
+    uint32_t numbers[2], size;
 
     *last = UINT32_C(0xFFFFFFFF);
     if (spi_nor_parameters(chip, 0, numbers))
@@ -237,11 +237,11 @@ static inline int spi_nor_last(spi_nor *chip, uint32_t *last)
     if (spi_nor_parameters(chip, 8, numbers) ||
         spi_nor_parameters(chip, numbers[1] & 0xFFFFFF, numbers))
         return -1;
-    density = numbers[1];           // bits, less 1; or 2^n of them, from n = 32
-    if (!(density >> 31))
-        *last = density / 8;
-    else if (density <= (UINT32_C(1) << 31 | 34))
-        *last = (UINT32_C(1) << ((density & 31) + 29)) - 1;
+    size = numbers[1] & UINT32_C(0x7FFFFFFF);
+    if (!(numbers[1] >> 31))
+        *last = size / 8;           // in bits, less 1
+    else if (size - 3 < 32)
+        *last = (UINT32_C(1) << (size - 3)) - 1;    // 2^size bits
     return 0;
 }
 

@@ -223,10 +223,12 @@ TEST(a_journal_must_not_end_above_the_end_of_the_chip)
     nor.base += SPI_NOR_SECTOR;
     starts("the chip is smaller");
     nor.base = UINT32_C(0xFFFF0000);
+    for (uint32_t n = 3; n < 35; n++) {         // 2 to the 3: one byte
+        model.density = UINT32_C(1) << 31 | n;
+        starts("the chip is smaller");
+    }
     model.density = UINT32_C(1) << 31 | 35;
     starts(NULL);
-    model.density = UINT32_C(1) << 31 | 34;
-    starts("the chip is smaller");
     model.density = 0;
     starts(NULL);
 }
