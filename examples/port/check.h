@@ -19,7 +19,8 @@
    makes a storage blank, whatever is there.
 
    It cannot see whether a program that a power cut interrupts leaves the rest
-   of the sector as it was, and whether bytes are durable after prog or sync. */
+   of the sector as it was, whether bytes are durable after prog or sync, and
+   whether reads and programs of more than 256 bytes are right. */
 #ifndef PORT_CHECK_H
 #define PORT_CHECK_H
 
@@ -263,6 +264,25 @@ static inline const char *port_backwards(port_trial *p)
                              "prog_size too small?");
 }
 
+/* Erases that sector again; meanwhile programs a granule of the next one. */
+static inline const char *port_prog_meanwhile(port_trial *p)
+{
+    uint32_t granule = p->s->prog_size, middle = p->s->sector_count / 2;
+    uint32_t at = (middle + 1) * p->s->sector_size + granule;
+    const char *wrong = port_start_erase(p, middle);
+
+    if (!wrong)
+        wrong = port_prog(p, at, granule,
+                          "prog fails while another sector is erased");
+    if (!wrong)
+        wrong = port_finish_erase(p, middle);
+    return wrong ? wrong
+                 : port_look(p, at, at + granule, 0,
+                             "what was programmed while another sector is "
+                             "erased does not read back: prog must wait for "
+                             "the end, or suspend the erase");
+}
+
 static inline const char *port_erase_all(port_trial *p)
 {
     const char *wrong = NULL;
@@ -383,8 +403,8 @@ static inline const char *port_check(const idem_storage *storage,
     memset(p, 0, sizeof *p);
     p->s = storage;
     if (!(wrong = port_geometry(p)) && !(wrong = port_is_blank(p)) &&
-        !(wrong = port_erase_one(p)))
-        wrong = port_backwards(p);
+        !(wrong = port_erase_one(p)) && !(wrong = port_backwards(p)))
+        wrong = port_prog_meanwhile(p);
     // Twice, the second time other bytes over what the first left
     for (; p->round < 2 && !wrong; p->round++)
         if (!(wrong = port_erase_all(p)) && !(wrong = port_fill(p)) &&

@@ -25,6 +25,7 @@ enum { SECTOR = 4096, SECTORS = 20 };
     X(ERASE_TOO_MUCH, "an erase of too much", "less than what is erased at")   \
     X(ERASE_TOO_LITTLE, "an erase of too little", "less than sector_size")     \
     X(ERASE_NOT_AWAITED, "an erase not awaited", "must wait")                  \
+    X(ERASE_IGNORES, "a program that an erase ignores", "is erased does not") \
     X(ERASE_NEVER_ENDS, "an erase that never ends", "never says that it has")  \
     X(STALE_CACHE, "a cache not invalidated", "does not read back")            \
     X(NOT_SYNCED, "a cache not written", "gone after a restart")               \
@@ -49,7 +50,7 @@ typedef struct port {
     int fault;
     uint8_t cache[256];             // STALE_CACHE: of address 0 on
     int cached;
-    int erases_left;                // ERASE_NOT_AWAITED
+    int erases_left;                // ERASE_NOT_AWAITED, ERASE_IGNORES
     uint32_t erasing;
 } port;
 
@@ -95,6 +96,10 @@ static int port_prog_bad(void *ctx, uint32_t at, const void *src, uint32_t len)
     const uint8_t *from = (const uint8_t *)src;
 
     switch (p->fault) {
+    case ERASE_IGNORES:
+        if (p->erases_left)
+            return 0;
+        break;
     case ADDRESS_16_BIT: at &= 0xFFFF; break;
     case SECTORS_OVERLAP: at = at / SECTOR * 2048 + at % SECTOR; break;
     case CHANGES_SOURCE: *(uint8_t *)(uintptr_t)src ^= 1; break;
@@ -126,8 +131,9 @@ static int port_erase_bad(void *ctx, uint32_t sector)
         flash_fill(&p->medium, sector * SECTOR, SECTOR / 2, 0xFF);
         return 0;
     case ERASE_NOT_AWAITED:
+    case ERASE_IGNORES:
         p->erasing = sector;
-        p->erases_left = 50;
+        p->erases_left = p->fault == ERASE_IGNORES ? 1 : 50;
         return 0;
     }
     return flash_erase(&p->medium, sector);
@@ -137,6 +143,8 @@ static int port_erasing_bad(void *ctx)
 {
     port *p = (port *)ctx;
 
+    if (p->erases_left && --p->erases_left == 0)
+        flash_erase(&p->medium, p->erasing);
     return p->fault == ERASE_NEVER_ENDS;
 }
 
@@ -212,7 +220,8 @@ static void refuse(void **state)
     if (fault == TAKEN_FOR_EEPROM)
         p->storage.erase = NULL;
     p->storage.erased = fault == WRONG_ERASED ? 0 : 0xFF;
-    p->storage.erasing = fault == ERASE_NEVER_ENDS ? port_erasing_bad : NULL;
+    p->storage.erasing = fault == ERASE_NEVER_ENDS || fault == ERASE_IGNORES
+                             ? port_erasing_bad : NULL;
     p->storage.sector_count = fault == TOO_FEW ? 3 : SECTORS;
     p->storage.prog_size = fault == BAD_GRANULE ? 3 : 1;
     wrong = port_check(&p->storage, port_restart, p, &at);
