@@ -171,6 +171,21 @@ lines() {
         is "$text: $?" "$text: 2"
     done
     is "$(grep -c poured "$work/lines/log")" "$poured"
+    # Other commands would be passed over as far as the number has come.
+    printf '5\n6\n' >"$work/lines/commands"
+    rm -f "$work/lines/number"
+    "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
+        >"$work/lines/printed" 2>>"$work/lines.log" || fail "lines: two"
+    for text in '9\n' '5\n7\n' ''; do
+        printf "$text" >"$work/lines/commands"
+        "$B/modbus/master" "$port" 0 "$work/lines/number" \
+            "$work/lines/commands" >"$work/lines/printed" 2>>"$work/lines.log"
+        is "$text: $?" "$text: 2"
+    done
+    printf '5\n6\n7\n' >"$work/lines/commands"
+    "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
+        >"$work/lines/printed" 2>>"$work/lines.log" || fail "lines: three"
+    is "$(wc -l <"$work/lines/printed")" 2
     # A file system that cannot sync a folder is good enough.
     echo '#define _GNU_SOURCE
 #include <dlfcn.h>
