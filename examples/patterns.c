@@ -70,10 +70,12 @@ static int reboot(void)
 
 /* ---------------------------------------------------------------------------
    stop: does not ask.  To stop twice is harmless; not to stop because a table
-   is full is not.
+   is full is not.  A run that was sent before may come after it, late: so it
+   is a switch, which holds until somebody at the machine releases it.
    ------------------------------------------------------------------------ */
 
 static int motor_runs;
+static int is_stopped;              /* the switch: it outlasts a restart */
 
 static const char *on_motor(const char *key, const char *what)
 {
@@ -82,15 +84,21 @@ static const char *on_motor(const char *key, const char *what)
 
     if (strcmp(what, "stop") == 0) {
         motor_runs = 0;
+        is_stopped = 1;
         return "stopped";
     }
     switch (begin(&claim, &reply, key)) {
     case IDEM_EXECUTE:
+        if (is_stopped)
+            return complete(&claim, "stopped") == IDEM_OK ? "stopped"
+                                                          : "ask again";
         motor_runs = 1;
         return complete(&claim, "runs") == IDEM_OK ? "runs" : "ask again";
     case IDEM_RECOVER:                          // it may have run, and have
     case IDEM_UNCERTAIN:                        // been stopped since
         return complete(&claim, "look") == IDEM_OK ? "look" : "ask again";
+    case IDEM_EXHAUSTED:
+        return "look";
     case IDEM_REPLAY:
         return response(&reply.claim);
     }
@@ -115,10 +123,18 @@ static int stop(void)
     CHECK(!motor_runs);
     CHECK(strcmp(on_motor("stop 1", "stop"), "stopped") == 0);
     CHECK(first_power_on() == IDEM_OK);
+    CHECK(strcmp(on_motor("run 9", "run"), "stopped") == 0);    // it was late
+    CHECK(!motor_runs);
+    is_stopped = 0;                             // somebody released it
     CHECK(begin(&claim, &reply, "run 1") == IDEM_EXECUTE);
     CHECK(power_on() == IDEM_OK);               // while it started the motor
     for (i = 0; i < 9; i++)
         CHECK(strcmp(on_motor("run 1", "run"), "look") == 0);
+    for (i = 0; i < 3; i++) {
+        CHECK(begin(&claim, &reply, "run 2") > 0);
+        CHECK(power_on() == IDEM_OK);
+    }
+    CHECK(strcmp(on_motor("run 2", "run"), "look") == 0);
     CHECK(!motor_runs);
     return 0;
 }
