@@ -11,10 +11,13 @@
    an erase.
 
    The driver reports no failure: so verify is set, and each erased page is read
-   back.  The first address is above the program, and the end below a bootloader
-   and its settings: on an nRF52 all calls that reach into one fail.  While a
-   SoftDevice runs the flash belongs to it: then write with sd_flash_write and
-   sd_flash_page_erase instead. */
+   back.
+
+   The first address is above the program: take the pages out of FLASH in the
+   linker's script, so that a program that has grown into them does not link.
+   The end is below a bootloader and its settings: on an nRF52 all calls that
+   reach into one fail.  While a SoftDevice runs the flash belongs to it: then
+   write with sd_flash_write and sd_flash_page_erase instead. */
 #ifndef IDEM_NRF_NVMC_H
 #define IDEM_NRF_NVMC_H
 

@@ -4,24 +4,27 @@
 
        #include "rp2040_flash.h"
 
-       static const idem_storage storage = RP2040_FLASH_STORAGE(
-           RP2040_FLASH_END - SECTORS * FLASH_SECTOR_SIZE, SECTORS);
+       static const idem_storage storage = RP2040_FLASH_STORAGE(0x1E0000,
+                                                                SECTORS);
        static mutex_t mutex;
        static const idem_config config = { ..., .storage = &storage,
                                      .lock_ctx = &mutex, .lock = rp2040_lock,
                                      .unlock = rp2040_unlock };
 
        mutex_init(&mutex);
-       // on the other core, if it runs, before the table is opened:
+       // on the other core, if it runs, before the table is opened; on both if
+       // both use it:
        flash_safe_execute_core_init();
 
    While the chip programs (0.4 ms) or erases (45 to 400 ms) nothing can be
    fetched from it: flash_safe_execute stops interrupts, and parks the other
    core in RAM.  If that core does not answer, the call fails and nothing is
-   written (a debug build of the SDK asserts).  A core that waits with
-   interrupts off cannot be parked: so the lock is a mutex, no critical
-   section.  (Under FreeRTOS take that of freertos.h: a task that waits for the
-   SDK's may keep a lower one from giving it back.) */
+   written (a debug build of the SDK asserts).  So it is, too, where
+   pico_multicore is linked and that core does not run: then define
+   PICO_FLASH_ASSUME_CORE1_SAFE=1.  A core that waits with interrupts off cannot
+   be parked: so the lock is a mutex, no critical section.  (Under FreeRTOS take
+   that of freertos.h: a task that waits for the SDK's may keep a lower one from
+   giving it back.) */
 #ifndef RP2040_FLASH_H
 #define RP2040_FLASH_H
 
@@ -46,7 +49,8 @@ enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 #endif
 
 /* `first` is where the journal begins, counted from the start of the flash,
-   behind the program.  A storage that ends beyond RP2040_FLASH_END or begins
+   behind the program: a number, not one that changes with `sectors` (README.md,
+   "Where it begins").  A storage that ends beyond RP2040_FLASH_END or begins
    inside a sector does not compile, nor 0 sectors, which is what IDEM_SECTORS
    answers if there is no solution.  Granules of one byte: a page may be
    programmed in parts. */

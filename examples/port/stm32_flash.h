@@ -21,6 +21,9 @@
                ;
        }
 
+   Take the journal's pages out of FLASH in the linker's script: a program that
+   has grown into them must not link, for the journal would erase it.
+
    A word whose programming a power cut interrupted may have two wrong bits,
    which the ECC cannot correct: reading it raises an NMI.  Without that call
    the device hangs at every start after such a cut.  Two tables with journals

@@ -113,6 +113,20 @@ TEST(the_program_is_not_overwritten)
     is(medium.ops, 0);
 }
 
+/* An update that has fewer keys: what was executed is not new. */
+TEST(fewer_sectors_at_the_same_address_are_refused)
+{
+    static const idem_storage fewer = RP2040_FLASH_STORAGE(PROGRAM, 6);
+    idem_claim claim;
+    idem_reply reply;
+
+    make();
+    is(chip_open(), IDEM_OK);
+    is(chip_begin(&claim, &reply, 1), IDEM_EXECUTE);
+    chip_storage = &fewer;
+    is(chip_open(), IDEM_E_FORMAT);
+}
+
 TEST(the_lock_is_refused_to_who_holds_it)
 {
     mutex_t mutex = { 0 };

@@ -28,8 +28,7 @@ static const idem_storage storages[] = {
     ZEPHYR_STORAGE(&zephyr, 4096, SECTORS(4096, 8), 8),
     SPI_NOR_STORAGE(&chip, SECTORS(4096, 1)),
     NRF_NVMC_STORAGE(0x76000, SECTORS(4096, 4)),
-    RP2040_FLASH_STORAGE(RP2040_FLASH_END - SECTORS(4096, 1) *
-                         FLASH_SECTOR_SIZE, SECTORS(4096, 1)),
+    RP2040_FLASH_STORAGE(0x1E0000, SECTORS(4096, 1)),
 };
 
 static idem_config configs[] = {
