@@ -31,10 +31,10 @@ static void digitalWrite(int, int level) { led_pin = level; }
 #include "examples/port/arduino/examples/Remember/Remember.ino"
 
 // RAM and pins are as after a reset.
-static void start(const char *lines)
+static void start(const std::string &lines)
 {
     std::memset(static_cast<void *>(&table), 0, sizeof table);
-    opened = too_long = false;
+    opened = too_long = whole = false;
     len = 0;
     line_in = lines;
     taken = 0;
@@ -49,7 +49,7 @@ static int failed;
 
 static void is(const char *lines, const char *expected, int led)
 {
-    start(lines);
+    start(std::string("\n") + lines);
     if (answers == expected && led_pin == led)
         return;
     std::printf("FAILED: %s: %s led %d\n", lines, answers.c_str(), led_pin);
@@ -69,18 +69,21 @@ int main()
     is("a on\r\na on\r\nb on\nb off\n", "done;done before;done;result 6;",
        LOW);
     is("b on\nc on\n", "done before;done;", HIGH);
+    start("c2 on\n");              // of "abc2 on": it did not run before
+    if (answers != "")
+        is("c2 on\n", "not executed", HIGH);
     std::memcpy(before, eeprom, sizeof eeprom);
     for (; cut; cuts++) {
         std::memcpy(eeprom, before, sizeof eeprom);
         bytes_left = cuts;
         cut = false;
         try {
-            start("d off\n");
+            start("\nd off\n");
         } catch (const char *) {
             cut = true;
         }
         bytes_left = -1;
-        start("d off\n");
+        start(" off\nd off\n");           // of a line that it heard the end of
         if (led_pin != LOW || (answers != "done;" && answers != "done before;"))
             is("d off\n", "done before;", LOW);
         is("d off\n", "done before;", LOW);

@@ -3,9 +3,11 @@
 // the serial port is a command; its first word is the key, the rest what to do.
 // The LED changes once for each key, even if the power goes in between: key,
 // answer and the LED's state are one record in the EEPROM.  Set the brown-out
-// fuse.  Wait for the answer before you send the next line: while the EEPROM is
-// written, for seconds, no more than 63 characters are kept, and what is lost
-// from a line makes another command of it.
+// fuse.  Begin with an empty line: up to the first end of one after its start it
+// executes nothing, for that may be the rest of a line.  Wait for the answer
+// before you send the next line: while the EEPROM is written, for seconds, no
+// more than 63 characters are kept, and what is lost from a line makes another
+// command of it.  So does noise: serial/protocol.h has a check.
 //
 // The last 16 bytes of the EEPROM are the secret, random and this device's own:
 // write them with your programmer, once, when the device is made.
@@ -45,6 +47,7 @@ static char line[40];
 static uint8_t len;
 static bool too_long;           // more came than fits into `line`
 static bool opened;
+static bool whole;              // the line was read from its start on
 
 // Results are numbers of idem.h, whose words would take 700 bytes of RAM:
 // idem_retry tells the sender whether to ask again.
@@ -139,10 +142,11 @@ void loop()
     if (c < 0) {
         (void)idem_maintain(&table, millis());
     } else if (c == '\n' || c == '\r') {
-        if (too_long)
+        if (whole && too_long)
             answer(IDEM_E_TOO_LARGE);
-        else if (len > 0)
+        else if (whole && len > 0)
             command();
+        whole = true;
         len = 0;
         line[0] = 0;
         too_long = false;
