@@ -10,8 +10,9 @@
  * is its number, the response has the bytes to send, `confirm` keeps it until
  * there is an answer, and the state is the counter of numbers.  All this is one
  * record, so a number is used for one command only, and line n is always
- * command n.  If the program is killed before that record, the next start takes
- * the command again; if after it, it sends the same bytes.
+ * command n: append to the file, and begin another outbox for another one.  If
+ * the program is killed before that record, the next start takes the command
+ * again; if after it, it sends the same bytes.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
@@ -226,17 +227,38 @@ static void take_commands(long long now)
     }
 }
 
-/* Goes to the line after the last that was taken. */
+/* True if a line is the command that was taken with the last number, or the
+   outbox does not have that any more. */
+static int is_last(const char *text)
+{
+    uint8_t payload[PAYLOAD_MAX], taken[PAYLOAD_MAX];
+    size_t len = sizeof taken;
+    idem_request last = { .key = s.counter, .key_len = sizeof s.counter };
+    idem_info info = { 0 };
+
+    if (idem_find(&table, &info, &last, host_millis()) != IDEM_OK)
+        return 1;
+    need(idem_response(&table, taken, &len, &info.claim, 0));
+    return len == parse(payload, text) && memcmp(taken, payload, len) == 0;
+}
+
+/* Goes to the line after the last that was taken.  Of another file all lines up
+   to that would be passed over. */
 static void open_commands(const char *path)
 {
     uint32_t taken = protocol_get32(s.counter + 4);
-    char text[80];
+    char text[80] = "";
 
     s.commands = fopen(path, "r");
     if (!s.commands)
         host_die(path);
     while (taken > 0 && next_line(text, sizeof text))
         taken--;
+    if (taken == 0 && is_last(text))
+        return;
+    fprintf(stderr, "%s: not the commands of this outbox: begin another\n",
+            path);
+    exit(2);
 }
 
 static void send_command(command *c, long long now)

@@ -179,6 +179,15 @@ prints 2 "has no newline: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
     commands
+for text in 'pour 6' 'label 5' ''; do            # line 1 was taken
+    echo "$text" >commands
+    [ -n "$text" ] || : >commands
+    prints 2 "commands: not the commands of this outbox" \
+        "$B/sender" /dev/null outbox5 commands
+done
+printf 'pour 5\npour 6\n' >commands
+prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
+    commands
 yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
