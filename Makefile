@@ -44,7 +44,7 @@ crash:                   ## power cuts, storage that fails or is damaged
 fuzz:                    ## libFuzzer, AFL++, random lives
 	@SEEDS="$(SEEDS)" FIRST="$(FIRST)" sh fuzz/fuzz.sh $(PART)
 
-prove:                   ## all states of a model, proofs, value analysis
+prove:                   ## proofs, value analysis
 	@sh tests/proofs/prove.sh $(PART)
 
 cover:                   ## lines, branches, MC/DC of idem.h that tests cover
@@ -181,7 +181,7 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     qemu-user qemu-system-arm qemu-system-misc libsimavr-dev libelf-dev \
     sdcc-ucsim \
     afl++ clang-tidy-19 cppcheck pmccabe codespell python3 git strace valgrind \
-    frama-c-base why3 cvc4 z3 spin \
+    frama-c-base why3 cvc4 z3 \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
     liblmdb-dev librocksdb-dev redis-server libhiredis-dev postgresql-15 \
     libpq-dev pgbouncer \

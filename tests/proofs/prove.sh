@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: 0BSD
 # Proofs, without running the header; then the same with injected faults.
 #     prove.sh [PART...]
-#         spin        a model of the protocol (protocol.pml), in all of its
-#                     states; each variant that breaks a rule must fail
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
 #         eva         Frama-C's Eva runs calls.c, records.c, replay.c,
@@ -246,38 +244,10 @@ part_eva() {
     long alarmed opening idemi_opening_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }
 
-# explore FLAGS...: all states, in $out/log
-explore() {
-    model=$PWD/tests/proofs/protocol.pml
-    (cd "$out" && spin -a "$@" -DCUTS=2 "$model" &&
-        ${CC:-cc} -O1 -DSAFETY -DCOLLAPSE -w -o pan pan.c &&
-        ./pan -m1000000) > "$out/log" 2>&1 || fail "spin stopped"
-    ! grep -q 'search depth too small\|out of memory' "$out/log" ||
-        fail "spin: not all states were visited"
-    grep -q 'errors: 0' "$out/log"
-}
-
-part_spin() {
-    calls=${BEGINS:-3}
-    [ "${SHORT:-}" != 1 ] || calls=2
-    explore -DBEGINS=$calls || fail "spin: a promise is broken"
-    echo "spin: 2 workers, 2 keys, $calls calls of begin, 2 cuts:" \
-        "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$out/log")" \
-        "states, 0 errors"
-    variants="FENCE CLAIM REPLY COMMIT RELOCATE CONFIRM RELY BEHIND"
-    [ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM COMMIT RELY"
-    for broken in $variants; do
-        ! explore -DBEGINS=3 -DBROKEN_$broken ||
-            fail "spin: BROKEN_$broken is not found out"
-        echo "spin: BROKEN_$broken:" \
-            "$(sed -n 's/^pan:[0-9]*: *//p' "$out/log" | head -n 1)"
-    done
-}
-
 why3 config detect > /dev/null 2>&1
-for part in ${*:-spin wp eva}; do
+for part in ${*:-wp eva}; do
     command -v "part_$part" > /dev/null ||
-        { echo "prove: no part $part: spin wp eva"; exit 2; }
+        { echo "prove: no part $part: wp eva"; exit 2; }
     out=build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"
