@@ -99,9 +99,6 @@ part_wp() {
     long broken idemi_cursor_bytes 's/if (len > /if (len > 1 + /'
     long broken idemi_cursor_varint 's/shift < 35/shift < 42/'
     long broken idemi_cursor_words 's/ < 4 / < 3 /'
-    long broken idemi_index_next 's/++at < /++at <= /'
-    long broken idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
-    long broken idemi_order_add_free 's/= t->free;/= t->free + 1;/'
 }
 
 # eva DRIVER HEADER FLAGS...: all of it is run but for senders, and there is no
