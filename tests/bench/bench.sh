@@ -32,8 +32,6 @@ has() {
 
 sqlite='-DBENCH_SQLITE -lsqlite3'
 has sqlite3.h || sqlite=
-lmdb='-DBENCH_LMDB -llmdb'
-has lmdb.h || lmdb=
 rocksdb='-DBENCH_ROCKSDB -lrocksdb'
 has rocksdb/c.h || rocksdb=
 
@@ -54,12 +52,12 @@ measure() {
 write() {
     [ "$status" = 0 ] || return 0
     sed '/of 1000/b
-        /W2\|granule 8\|erases\|no idle\|: ns\|for each/d
+        /W2\|granule 8\|erases\|no idle\|: ns/d
         s/ missed$//' "$table" > "$out/bench.rows"
     sh tests/tools/readme.sh "$1" "$out/bench.rows"
 }
 
-build journal journal $sqlite
+build journal journal
 table "$out/bench_counts.md"
 measure "$out/bench_journal"
 write counts
@@ -68,7 +66,7 @@ write counts
 build ram ram
 build known ram -DBENCH_KNOWN=1000
 build static ram -DBENCH_KNOWN=1000 -DIDEM_STATIC
-build group group $sqlite $lmdb $rocksdb -lpthread
+build group group $sqlite $rocksdb -lpthread
 table "$out/bench.md"
 if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
     build wear wear -lsqlite3 -llmdb

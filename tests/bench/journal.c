@@ -20,7 +20,7 @@
  *   build/bench_journal [--short] FOLDER
  *
  * measures it in a file in a folder (on a disk, not a RAM disk), beside the
- * floor and beside SQLite (Debian: libsqlite3-dev; left out where it is not).
+ * floor.
  *
  *   M4  A durable claim and a durable completion with a 16-byte key, payload
  *       and response.  The floor: pwrite + fdatasync, twice, of as many bytes,
@@ -576,66 +576,6 @@ static void run_bare(struct device *d, int count)
     }
 }
 
-#ifdef BENCH_SQLITE
-#include "tests/bench/sqlite.h"
-
-/* In WAL mode with synchronous=FULL; those in flight are one transaction.  It
-   keeps of a key what idem.h keeps, and looks a token up before it completes. */
-static sqlite3_stmt *insert, *finish;
-static uint64_t db_number;
-
-static void db_open(const char *folder)
-{
-    char path[512];
-
-    file_path(path, folder, "sqlite.db");
-    check(sqlite3_open(path, &db) == SQLITE_OK, path);
-    db_run("pragma journal_mode = wal; pragma synchronous = full;"
-           "create table keys (key blob primary key, fingerprint, token, "
-           "until, response blob) without rowid");
-    insert = db_prepare("insert or ignore into keys values (?1, ?2, ?2, ?2, "
-                        "null)");
-    finish = db_prepare("update keys set response = ?1, until = ?2 "
-                        "where key = ?1 and token = ?2");
-}
-
-static void db_close(const char *folder)
-{
-    char path[512];
-
-    sqlite3_finalize(insert);
-    sqlite3_finalize(finish);
-    sqlite3_close(db);
-    file_path(path, folder, "sqlite.db");
-}
-
-static void db_change(sqlite3_stmt *s, int count)
-{
-    int i;
-
-    db_run("begin immediate");
-    for (i = 0; i < count; i++) {
-        uint64_t number = db_number + (uint64_t)i;
-        uint8_t key[KEY_LEN];
-        make_key(key, number);
-        sqlite3_bind_blob(s, 1, key, KEY_LEN, SQLITE_STATIC);
-        sqlite3_bind_int64(s, 2, (sqlite3_int64)mix(number));
-        check(sqlite3_step(s) == SQLITE_DONE && sqlite3_changes(db) == 1,
-              "SQLite");
-        sqlite3_reset(s);
-    }
-    db_run("commit");
-}
-
-static void run_sqlite(struct device *d, int count)
-{
-    (void)d;
-    db_change(insert, count);
-    db_change(finish, count);
-    db_number += (uint64_t)count;
-}
-#endif
-
 struct subject {
     const char *name;
     void (*run)(struct device *d, int count);
@@ -648,10 +588,6 @@ static const struct subject subjects[] = {
     { "two bare writes", run_bare, NULL, 1, 0, 0 },
     { "one at a time", run_device, &each, 1, 1.05, 1.00 },
     { "64 in flight", run_device, &batch, DEPTH, 0.03, 0.02 },
-#ifdef BENCH_SQLITE
-    { "SQLite, one at a time", run_sqlite, NULL, 1, 0, 0 },
-    { "SQLite, 64 in flight", run_sqlite, NULL, DEPTH, 0, 0 },
-#endif
 };
 
 /* Microseconds of a command of each: those that go one by one change places
@@ -687,9 +623,6 @@ static void measure_m4(const char *folder, int turns)
     open_file(&each, folder, "each", M4_KEYS, 0, IDEM_EACH);
     open_file(&batch, folder, "batch", M4_KEYS, 0, IDEM_BATCH);
     bare_open(folder, FILE_SECTOR * each.storage.sector_count);
-#ifdef BENCH_SQLITE
-    db_open(folder);
-#endif
     for (i = -1; i < turns; i++) {
         take_turn(turn_us);
         for (s = 0; i >= 0 && s < COUNT(subjects); s++) {   // first: warms up
@@ -705,9 +638,6 @@ static void measure_m4(const char *folder, int turns)
     device_close(&each);
     device_close(&batch);
     close(bare.fd);
-#ifdef BENCH_SQLITE
-    db_close(folder);
-#endif
 }
 
 /* ---------------------------------------------------------------------------
@@ -751,13 +681,10 @@ static void measure_m5(const char *folder, uint32_t keys, int times,
     static struct device d;
     struct sample ms = { .count = 0 };
     uint32_t now_ms;
-    double us;
     int i;
 
     open_file(&d, folder, "open", keys, 0, IDEM_BATCH);
-    us = clock_us(CLOCK_PROCESS_CPUTIME_ID);
     fill(&d, keys);
-    us = clock_us(CLOCK_PROCESS_CPUTIME_ID) - us;
     now_ms = device_now(&d, keys);
     for (i = 0; i < times; i++) {
         double start = clock_us(CLOCK_PROCESS_CPUTIME_ID);
@@ -778,10 +705,6 @@ static void measure_m5(const char *folder, uint32_t keys, int times,
     print_row(most_read(&d), 0, 0,
               "M5, opening %u keys: times its head is read",
               (unsigned)keys);
-    print_row(us / keys, 0, 0, "M5, writing %u keys, us for each",
-              (unsigned)keys);
-    print_row((double)d.written / keys, 0, 0,
-              "M5, writing %u keys, bytes for each", (unsigned)keys);
     device_close(&d);
 }
 

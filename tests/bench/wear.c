@@ -16,6 +16,7 @@
 #include "tests/bench/common.h"
 
 #include <lmdb.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 enum { LIVE = 128, COMMANDS = 1000, DUPLICATE_EVERY = 10, PATH_MAX_LEN = 512 };
@@ -57,9 +58,21 @@ static void file_path(char path[PATH_MAX_LEN], const char *folder,
 /* ---------------------------------------------------------------------------
    SQLite: WAL, pages and checkpoints as they come
    ------------------------------------------------------------------------ */
-#include "tests/bench/sqlite.h"
-
+static sqlite3 *db;
 static sqlite3_stmt *add, *finish, *drop, *find;
+
+static void db_run(const char *sql)
+{
+    check(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, sql);
+}
+
+static sqlite3_stmt *db_prepare(const char *sql)
+{
+    sqlite3_stmt *s;
+
+    check(sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK, sql);
+    return s;
+}
 
 /* Runs a statement on the key of a number, which must be there. */
 static void step(sqlite3_stmt *s, uint64_t number, int result)
