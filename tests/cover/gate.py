@@ -12,7 +12,7 @@ does not count for that program.
 
 Every line, every outcome of every branch, and in every decision each condition
 on its own (MC/DC) must be covered, except for the exceptions, and each of these
-must still be there.  An exception is a paragraph of
+must still be there.  A paragraph has those of one reason, a line each:
 
     function: what: text of the line, or of the expression
         why
@@ -115,18 +115,18 @@ def add_decisions(points, data, constants):
 
 
 def read_exceptions(path):
-    """Each by its first line: whether it has a reason."""
+    """Each by its line: whether it has a reason."""
     excepted = {}
     names = []
     with open(path, encoding="utf-8") as file:
         for line in file:
-            if line.startswith("#") or not line.strip():
-                continue
-            if line[0] == " ":
+            if not line.strip():
+                names = []
+            elif line[0] == " ":
                 excepted.update(dict.fromkeys(names, True))
-            else:
-                names = [re.sub(": true/false:", ": %s:" % outcome,
-                                squeeze(line)) for outcome in ("true", "false")]
+            elif line[0] != "#":
+                names += [re.sub(": true/false:", outcome, squeeze(line))
+                          for outcome in (": true:", ": false:")]
                 excepted.update(dict.fromkeys(names, False))
     return excepted
 
