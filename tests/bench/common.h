@@ -31,6 +31,12 @@ static inline void fail(const char *format, ...)
     exit(1);
 }
 
+static inline void check(int is_right, const char *what)
+{
+    if (!is_right)
+        fail("%s", what);
+}
+
 /* The output function of SplitMix64: a bijection */
 static inline uint64_t mix(uint64_t x)
 {

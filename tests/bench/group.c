@@ -45,12 +45,6 @@ static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t numbers;            // of keys, all fresh
 static int stopped;
 
-static void check(int is_right, const char *what)
-{
-    if (!is_right)
-        fail("%s", what);
-}
-
 static void file_path(char path[PATH_LEN], const char *name)
 {
     snprintf(path, PATH_LEN, "%s/bench_group_%s", folder, name);

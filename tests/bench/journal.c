@@ -66,12 +66,6 @@ enum {
     QUOTA = Q1_KEYS / SENDERS
 };
 
-static void check(int is_right, const char *what)
-{
-    if (!is_right)
-        fail("%s", what);
-}
-
 static void file_path(char path[512], const char *folder, const char *name)
 {
     snprintf(path, 512, "%s/bench_%s", folder, name);

@@ -28,12 +28,6 @@ struct value {
     uint8_t  response[KEY_LEN];
 };
 
-static void check(int is_right, const char *what)
-{
-    if (!is_right)
-        fail("%s", what);
-}
-
 /* Bytes that this process has handed to write calls, ever */
 static uint64_t written(void)
 {
