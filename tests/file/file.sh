@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# A journal in a file, real processes, and a kernel that fails (strace): the
-# firmware of tests/targets, here a process, is killed at each of its system
-# calls and at any instant; its calls fail, are interrupted, do half; it meets
-# others of its kind.  Then it is started again, and what it ever logged is
-# audited.  (What takes no process of its own, tests/unit/file.c shows.)
+# A journal in a file, and real processes: the firmware of tests/targets, here a
+# process, is killed at each of its system calls (strace) and at any instant; it
+# meets others of its kind.  Then it is started again, and what it ever logged is
+# audited.  (Calls that fail, and creators that die, tests/unit/file.c shows.)
 # SHORT=1 goes through it once, in seconds, in memory; else many times, on disk.
 set -eu
 
@@ -73,7 +72,7 @@ work() {
 check() {
     work 1
     expect 0 "$1"
-    run audit -v fails=1
+    run audit
     expect 0 "$1, the audit"
 }
 
@@ -89,43 +88,17 @@ newborn() {
         fail "$1: the file is not zeros"
 }
 
-# faulty CALL FAULT N COMMAND...: the N-th CALL on the journal, its directory or
-# the ledger has that fault
-faulty() {
-    spec=$1:$2:when=$3
+# killed_at CALL N COMMAND...: at the N-th CALL on the journal, its directory or
+# the ledger
+killed_at() {
+    spec=$1:signal=KILL:when=$2
     call=$1
-    shift 3
+    shift 2
     strace -qq -o "$dir/log" -P "$journal" -P "$dir" -P "$ledger" \
         -e "trace=$call" -e "inject=$spec" "$@"
 }
 
-injected() {
-    grep -q 'INJECTED' "$dir/log"
-}
-
 # ----------------------------------------------------------------- creation
-
-creation_is_killed() {
-    killed=0
-    for call in openat flock newfstatat '?fstat' '?readlink' ftruncate \
-        pwrite64 fsync close; do
-        n=1
-        while :; do
-            rm -f "$journal"
-            run faulty "$call" signal=KILL $n $opener
-            [ "$status" = 137 ] || break
-            killed=$((killed + 1))
-            [ ! -e "$journal" ] || blank "creation was killed at $call $n"
-            run $opener
-            expect 0 "opening after creation was killed at $call $n"
-            newborn "opened after creation was killed at $call $n"
-            n=$((n + 1))
-        done
-        [ "$status" = 0 ] || fail "creating, $call $n: $status"
-    done
-    [ "$killed" -ge 12 ] || fail "creation was killed at $killed calls only"
-    echo "creation killed at each of $killed calls"
-}
 
 creation_is_limited() {
     rm -f "$journal"
@@ -228,7 +201,7 @@ work_is_killed() {
         close; do
         n=1
         while :; do
-            work 2 faulty "$call" signal=KILL $n
+            work 2 killed_at "$call" $n
             [ "$status" = 137 ] || break
             killed=$((killed + 1))
             n=$((n + 1))
@@ -259,49 +232,6 @@ work_is_killed_anywhere() {
     echo "killed anywhere: $n times"
 }
 
-# work_fails CALL FAULT STATUSES: for each CALL; one of these must be the result
-work_fails() {
-    n=1
-    while :; do
-        work 2 faulty "$1" "$2" $n
-        case " $3 " in
-        *" $status "*) passed=$((passed + 1)) ;;
-        *) fail "$1 $2 $n: $status" ;;
-        esac
-        [ "$2" != error=EINTR ] || ! tail -n 9 "$ledger" | grep '^once' ||
-            fail "$1 $2 $n was not resumed"
-        injected || break
-        check "after $1 $2 $n"
-        n=$((n + 1))
-    done
-    faults=$((faults + n - 1))
-}
-
-work_has_faults() {
-    faults=0
-    for error in EIO ENOSPC; do
-        work_fails pwrite64 error=$error "0 3"
-        work_fails fdatasync error=$error "0 3"
-    done
-    work_fails pread64 error=EIO "0 3"
-    work_fails newfstatat error=EACCES "0 3"
-    work_fails newfstatat error=ENOENT "0 3"    # as if it had been removed
-    for call in pwrite64 fdatasync pread64 flock; do
-        work_fails $call error=EINTR 0
-    done
-    # From some time on, for good
-    for n in 1 2 5 9; do
-        work 2 faulty pwrite64 error=ENOSPC $n+
-        expect 3 "a full disk from write $n on"
-        check "after a full disk from write $n on"
-        work 2 faulty fdatasync error=EIO $n+
-        expect 3 "a dead disk from sync $n on"
-        check "after a dead disk from sync $n on"
-    done
-    [ "$faults" -ge 60 ] || fail "$faults faults only"
-    echo "faults in each of $faults calls"
-}
-
 # ----------------------------------------------------------------- all of it
 
 traced=1
@@ -311,7 +241,6 @@ if ! strace -qq -o "$dir/log" true 2> /dev/null; then
     traced=0
 fi
 
-[ $traced = 0 ] || creation_is_killed
 creation_is_limited
 two_processes
 work_is_replaced
@@ -322,7 +251,6 @@ while [ $round -lt $rounds ]; do
     round=$((round + 1))
     rm -f "$journal" "$ledger"
     [ $traced = 0 ] || work_is_killed
-    [ $traced = 0 ] || work_has_faults
     work_is_killed_anywhere
     events=$((events + $(wc -l < "$ledger")))
 done

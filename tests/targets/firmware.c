@@ -15,8 +15,7 @@
      release K, released K; forget K, forgot K
      maintain, maintained
      wrong K RESULT                  what must not happen here
-     error K RESULT                  the storage failed, twice; the device stops
-     once                            it failed, and then did not
+     error K RESULT                  the storage failed; the device stops
      end
 
    A line that was printed whole ends with " ."
@@ -93,21 +92,12 @@ static idem_request request_of(unsigned number, const char *payload)
     return request;
 }
 
-/* True if a call is to be made again, as the storage failed once; if it does so
-   twice that is the end. */
-static int failed(unsigned number, int result)
+static void stop_if_failed(unsigned number, int result)
 {
-    static int times;
-
-    if (result != IDEM_E_STORAGE && result != IDEM_E_SPACE) {
-        times = 0;
-        return 0;
-    }
-    if (times++) {
-        report("error %u %d", number, result);
-        board_exit(3);
-    }
-    return 1;
+    if (result != IDEM_E_STORAGE && result != IDEM_E_SPACE)
+        return;
+    report("error %u %d", number, result);
+    board_exit(3);
 }
 
 static int begin(unsigned number, const char *payload)
@@ -118,9 +108,8 @@ static int begin(unsigned number, const char *payload)
     request.buffer = response;
     request.buffer_size = RESPONSE_MAX;
     now += 10;
-    do
-        result = idem_begin(&table, &claim, &reply, &request, now);
-    while (failed(number, result));
+    result = idem_begin(&table, &claim, &reply, &request, now);
+    stop_if_failed(number, result);
     return result;
 }
 
@@ -149,9 +138,8 @@ static void complete(unsigned number, int recovered)
     outcome.response_len = respond(number, recovered);
     report("complete %u %s", number, response);
     now += 10;
-    do
-        result = idem_complete(&table, &claim, &outcome, now);
-    while (failed(number, result));
+    result = idem_complete(&table, &claim, &outcome, now);
+    stop_if_failed(number, result);
     if (result != IDEM_OK)
         wrong(number, result);
     report("done %u %s", number, response);
@@ -165,9 +153,8 @@ static void release(unsigned number)
     report("claimed %u", number);
     report("release %u", number);
     now += 10;
-    do
-        result = idem_release(&table, &claim, now);
-    while (failed(number, result));
+    result = idem_release(&table, &claim, now);
+    stop_if_failed(number, result);
     if (result != IDEM_OK)
         wrong(number, result);
     report("released %u", number);
@@ -207,9 +194,8 @@ static void forget(unsigned number)
 
     report("forget %u", number);
     now += 10;
-    do
-        result = idem_forget(&table, &request, now);
-    while (failed(number, result));
+    result = idem_forget(&table, &request, now);
+    stop_if_failed(number, result);
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
         wrong(number, result);
     report("forgot %u", number);
@@ -223,7 +209,8 @@ static void rest(void)
     now += 10;
     do
         result = idem_maintain(&table, now);
-    while (failed(0, result) || result == IDEM_MORE);
+    while (result == IDEM_MORE);
+    stop_if_failed(0, result);
     if (result != IDEM_OK)
         wrong(0, result);
     report("maintained");
@@ -297,9 +284,8 @@ static void open_table(void)
     if (result != IDEM_OK)
         wrong((unsigned)table.needed, result);
 #endif
-    do
-        result = idem_open(&table, &config, memory, sizeof memory, now);
-    while (failed(0, result));
+    result = idem_open(&table, &config, memory, sizeof memory, now);
+    stop_if_failed(0, result);
     if (result != IDEM_OK)
         wrong((unsigned)table.needed, result);
     idem_state(&table, &state, &len);
@@ -319,8 +305,6 @@ int program(void)
         on_command(i, 0);
     for (unsigned i = from; i < (count ? from + count : COMMANDS); i++)
         serve(i);
-    if (table.storage_error)
-        report("once");
     report("end");
     return 0;
 }
