@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""broker.py WHAT ...: an MQTT 5 broker for one client.  Prints the port that it
-listens on, then what the client has done.
+"""broker.py WHAT ...: an MQTT 5 broker.  Prints the port that it listens on,
+then what its clients have done.
+
+For one client:
 
 "round CLOCK"   a daemon with QoS 2: its command x comes twice, over two
                 connections, and is released on the second; 25 hours later, for
@@ -9,7 +11,17 @@ listens on, then what the client has done.
                 the message id that x had: which keys are answered
 "slow CLOCK QOS"
                 a sender: takes its messages, and acknowledges none before
-                it has set CLOCK 1000 s ahead: for how long the next may be kept"""
+                it has set CLOCK 1000 s ahead: for how long the next may be kept
+
+For one client after the other; it is to be killed.  It refuses (0x87)
+
+"all"           every client, with a line for each
+"subscriptions" every subscription
+"each"          each command
+"busy"          no command, but answers each that it must wait, with a line
+"once"          takes the first client until that publishes; then the next one,
+                but not its subscription: what that publishes in a while, or
+                nothing"""
 import os
 import socket
 import struct
@@ -23,6 +35,7 @@ SUBSCRIBE, SUBACK, _, _, PINGREQ, PINGRESP = range(8, 14)
 # Properties, and how long the values of those are that have a fixed length
 EXPIRY, CORRELATION, RECEIVE_MAXIMUM, USER = 0x02, 0x09, 0x21, 0x26
 SIZES = {EXPIRY: 4, 0x01: 1, 0x22: 2}
+REFUSED = 0x87
 COMMANDS = b"pump/panel/command"
 
 
@@ -63,13 +76,19 @@ def properties(at, data):
 class Client:
     """A connection of the client.  It may have one message under way."""
 
-    def __init__(self, listener, session):
+    def __init__(self, listener, session=0, reason=0):
         self.link, _ = listener.accept()
         self.link.settimeout(10)
         self.wait_for(CONNECT)
-        self.send(CONNACK, bytes([session, 0, 3, RECEIVE_MAXIMUM, 0, 1]))
+        self.send(CONNACK, bytes([session, reason, 3, RECEIVE_MAXIMUM, 0, 1]))
+
+    def subscribed(self, body, reason):
+        self.send(SUBACK, body[:2] + bytes([0, reason]))
+        return self
+
+    def subscribe(self):
         body = self.wait_for(SUBSCRIBE)
-        self.send(SUBACK, body[:2] + bytes([0, body[-1] & 3]))
+        return self.subscribed(body, body[-1] & 3)
 
     def send(self, kind, body, flags=0):
         self.link.sendall(bytes([kind << 4 | flags, len(body)]) + body)
@@ -120,22 +139,22 @@ class Client:
 
 
 def come_round(listener, clock):
-    client = Client(listener, 0)
+    client = Client(listener).subscribe()
     client.command(b"x", 0)
     client.link.close()
-    client = Client(listener, 1)
+    client = Client(listener, 1).subscribe()
     client.command(b"x", 1)
     print(client.release())
     set_ahead(clock, 25 * 3600)
     client.link.close()
-    client = Client(listener, 1)
+    client = Client(listener, 1).subscribe()
     client.command(b"y", 0)
     print(client.release())
 
 
 def slow(listener, clock, qos):
     """The sender has 2000 s, and one message may be under way."""
-    client = Client(listener, 0)
+    client = Client(listener).subscribe()
     taken = [client.take()]
     client.link.settimeout(0.5)
     try:
@@ -153,11 +172,62 @@ def slow(listener, clock, qos):
           else f"kept for {kept_s} s, {len(taken)} before it")
 
 
+def busy(client, body):
+    """Takes a command with QoS 1, and answers that it must wait: for 10 s"""
+    end = 2 + int.from_bytes(body[:2], "big")
+    given = body[end + 3:end + 3 + body[end + 2]] + b"".join(
+        bytes([USER]) + text(name) + text(value) for name, value in
+        ((b"reason", b"0x97"), (b"retry-after-ms", b"10000")))
+    client.send(PUBACK, body[end:end + 2])
+    client.send(PUBLISH, text(body[2:end].replace(b"command", b"answer")) +
+                bytes([len(given)]) + given)
+
+
+def refuse(listener, what, is_next):
+    """A client, until it has gone; or, with "once", has published: True"""
+    client = Client(listener, 0, REFUSED if what == "all" else 0)
+    client.link.settimeout(None)
+    with client.link:
+        while what != "all":
+            kind, _, body = client.receive()
+            if kind == SUBSCRIBE and is_next:
+                client.link.settimeout(2)
+            elif kind == SUBSCRIBE:
+                client.subscribed(body,
+                                  REFUSED if what == "subscriptions" else 0)
+            elif kind == PUBLISH and what == "once":
+                if is_next:
+                    print("published", flush=True)
+                return True
+            elif kind == PUBLISH and what == "busy":
+                busy(client, body)
+                print("published", flush=True)
+            elif kind == PUBLISH:
+                end = 2 + int.from_bytes(body[:2], "big")
+                client.send(PUBACK, body[end:end + 2] + bytes([REFUSED]))
+        print("refused", flush=True)
+
+
+def refuse_all(listener, what):
+    listener.settimeout(None)
+    is_next = False
+    while True:
+        try:
+            is_next = refuse(listener, what, is_next) or is_next
+        except TimeoutError:
+            print("nothing", flush=True)
+        except ConnectionError:
+            pass
+
+
 def main(what, *words):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
         print(listener.getsockname()[1], flush=True)
-        {"round": come_round, "slow": slow}[what](listener, *words)
+        if what in ("round", "slow"):
+            {"round": come_round, "slow": slow}[what](listener, *words)
+        else:
+            refuse_all(listener, what)
 
 
 main(*sys.argv[1:])

@@ -30,6 +30,16 @@ prints() {
 
 file() { prints "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
+# preloaded NAME: $work/NAME.so from the C that follows
+preloaded() {
+    ${CC:-cc} -shared -fPIC -x c - -o "$1.so"
+}
+
+# wait_for COMMAND...: until it succeeds
+wait_for() {
+    until "$@" 2>/dev/null; do sleep 0.05; done
+}
+
 for name in file inspect patterns migrate sender burst pumpd pour serial/demo \
     serial/controller serial/device coap/coapd coap/pour http/httpd \
     modbus/gateway modbus/master
@@ -52,39 +62,7 @@ file 0 "PUMP RUNS" journal
 file 0 "finished before" journal
 prints 1 "the key was used for another payload" "$B/file" journal 42 'pour 6 ml'
 # One that is killed while it pours is a failure, each time.
-"$B/file" killed 42 'pour 5 ml' >printed &
-until grep -q "PUMP RUNS" printed; do sleep 0.05; done
-kill -KILL $!
-wait $! 2>/dev/null || :
-file 1 "handled, and the outcome is recorded: check the cup" killed
-file 1 "finished before: send the stored outcome: check the cup" killed
-# A machine that has not gathered noise yet makes no secret.
-cat >early.c <<'END'
-#include <poll.h>
-int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
-{
-    (void)fds, (void)count, (void)timeout_ms;
-    return 0;
-}
-END
-${CC:-cc} -shared -fPIC early.c -o early.so
-prints 1 "/dev/random: Resource temporarily unavailable" \
-    env LD_PRELOAD="$work/early.so" "$B/file" early 42 'pour 5 ml'
-[ ! -e early.secret ] || fail "it made a secret without noise"
-file 0 "PUMP RUNS" early
-# Time passes only while it runs, so it forgets by number: it is never full.
-echo 'unsigned sleep(unsigned s) { (void)s; return 0; }' >awake.c
-${CC:-cc} -shared -fPIC awake.c -o awake.so
-key=0
-while [ $key -le 64 ]; do
-    LD_PRELOAD=$work/awake.so "$B/file" many $key 'pour 5 ml' >printed ||
-        fail "file: command $key failed"
-    key=$((key + 1))
-done
-prints 0 "finished before" "$B/file" many 64 'pour 5 ml'
-# Nor is it full of commands that were killed while they poured, and not
-# repeated: it still knows the last of them.
-cat >killed.c <<'END'
+preloaded killed <<'END'
 #include <signal.h>
 unsigned sleep(unsigned s)
 {
@@ -92,13 +70,35 @@ unsigned sleep(unsigned s)
     return s;
 }
 END
-${CC:-cc} -shared -fPIC killed.c -o killed.so
-key=0
-while [ $key -le 64 ]; do
+LD_PRELOAD=$work/killed.so "$B/file" killed 42 'pour 5 ml' >printed 2>&1 || :
+file 1 "handled, and the outcome is recorded: check the cup" killed
+file 1 "finished before: send the stored outcome: check the cup" killed
+# A machine that has not gathered noise yet makes no secret.
+preloaded early <<'END'
+#include <poll.h>
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    (void)fds, (void)count, (void)timeout_ms;
+    return 0;
+}
+END
+prints 1 "/dev/random: Resource temporarily unavailable" \
+    env LD_PRELOAD="$work/early.so" "$B/file" early 42 'pour 5 ml'
+[ ! -e early.secret ] || fail "it made a secret without noise"
+file 0 "PUMP RUNS" early
+# Time passes only while it runs, so it forgets by number: it is never full.
+echo 'unsigned sleep(unsigned s) { (void)s; return 0; }' | preloaded awake
+for key in $(seq 0 64); do
+    LD_PRELOAD=$work/awake.so "$B/file" many $key 'pour 5 ml' >printed ||
+        fail "file: command $key failed"
+done
+prints 0 "finished before" "$B/file" many 64 'pour 5 ml'
+# Nor is it full of commands that were killed while they poured, and not
+# repeated: it still knows the last of them.
+for key in $(seq 0 64); do
     LD_PRELOAD=$work/killed.so "$B/file" poured $key 'pour 5 ml' \
         >printed 2>&1 ||
         grep -q "PUMP RUNS" printed || fail "file: command $key did not begin"
-    key=$((key + 1))
 done
 prints 0 "PUMP RUNS" "$B/file" poured 65 'pour 5 ml'
 prints 1 "check the cup" "$B/file" poured 64 'pour 5 ml'
@@ -157,7 +157,7 @@ mkdir device
 mkfifo line
 "$B/serial/device" --line line --dir device &
 pid=$!
-until [ -s device/secret ]; do sleep 0.05; done
+wait_for test -s device/secret
 device "Device or resource busy"
 kill $pid
 wait $pid 2>/dev/null || :
@@ -204,7 +204,7 @@ prints 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
 # ahead NAME CONDITION: NAME.so, with which clocks are two days ahead where that
 # holds
 ahead() {
-    cat >"$1.c" <<END
+    preloaded "$1" <<END
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>
@@ -218,12 +218,11 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     return result;
 }
 END
-    ${CC:-cc} -shared -fPIC "$1.c" -o "$1.so"
 }
 
 # A process that is suspended for two days while it pours: that is its outcome.
 ahead stopped 'access("stopped", F_OK) == 0'
-cat >stop.c <<'END'
+preloaded stop <<'END'
 #include <fcntl.h>
 unsigned sleep(unsigned s)
 {
@@ -231,7 +230,6 @@ unsigned sleep(unsigned s)
     return s - s;
 }
 END
-${CC:-cc} -shared -fPIC stop.c -o stop.so
 prints 0 "the outcome is recorded: poured" \
     env LD_PRELOAD="$work/stopped.so:$work/stop.so" \
     "$B/file" long 42 'pour 5 ml'
@@ -356,55 +354,52 @@ refused() {
     passed=$((passed + 1))
 }
 
-if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
-    python3 "$tests/demo/refusing.py" >refusing 2>refusing.log &
+# refusing WHAT: a broker that does (broker.py), at $refusing; what it prints is
+# in the file of that name
+refusing() {
+    [ -z "$broker" ] || kill $broker
+    : >refusing
+    python3 "$tests/demo/broker.py" "$1" >refusing 2>refusing.log &
     broker=$!
-    until [ -s refusing ]; do sleep 0.05; done
-    refusing=$(cat refusing)
+    wait_for test -s refusing
+    refusing=$(head -n 1 refusing)
+}
+
+# has_printed LINES: more than so many
+has_printed() { [ "$(wc -l <refusing)" -gt "$1" ]; }
+
+if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
+    refusing subscriptions
     refused "refuses the subscription: Not authorized" \
         "$B/pumpd" --journal s --log s.log
     echo a 5 >command
     refused "refuses the subscription: Not authorized" \
         sh -c '"$0" --retry 50 --deadline 1 "$@" <command' "$B/pour"
     grep -q "given up" printed || fail "it was not given up"
-    kill $broker
     # A broker that refuses the client: said once, however often it is asked.
-    : >refusing
-    python3 "$tests/demo/refusing.py" all >refusing 2>refusing.log &
-    broker=$!
-    until [ -s refusing ]; do sleep 0.05; done
-    "$B/pumpd" --port "$(head -n 1 refusing)" --journal s --log s.log \
-        >printed 2>&1 &
+    refusing all
+    "$B/pumpd" --port "$refusing" --journal s --log s.log >printed 2>&1 &
     pid=$!
-    until [ "$(wc -l <refusing)" -gt 4 ]; do sleep 0.1; done
+    wait_for has_printed 4
     kill $pid
     wait $pid || :
     [ "$(grep -c 'refuses: Not authorized' printed)" = 1 ] &&
         [ "$(wc -l <printed)" -le 4 ] ||
             fail "the refusal was not printed exactly once"
     passed=$((passed + 1))
-    kill $broker
     # One that refuses each command: said once, too.
-    : >refusing
-    python3 "$tests/demo/refusing.py" each >refusing 2>refusing.log &
-    broker=$!
-    until [ -s refusing ]; do sleep 0.05; done
-    timeout 20 "$B/pour" --port "$(cat refusing)" --retry 50 --deadline 1 a 5 \
+    refusing each
+    timeout 20 "$B/pour" --port "$refusing" --retry 50 --deadline 1 a 5 \
         >printed 2>&1 || :
     [ "$(grep -c 'refuses the command: Not authorized' printed)" = 1 ] ||
         fail "it was not printed once that the command is refused"
     passed=$((passed + 1))
-    kill $broker
     # A machine that sleeps while it waits to ask again: it is too late then.
-    : >refusing
-    python3 "$tests/demo/refusing.py" busy >refusing 2>refusing.log &
-    broker=$!
-    until [ -s refusing ]; do sleep 0.05; done
+    refusing busy
     ahead later 'clock != CLOCK_MONOTONIC && access("slept", F_OK) == 0'
-    LD_PRELOAD="$work/later.so" "$B/pour" --port "$(head -n 1 refusing)" a 5 \
-        >printed 2>&1 &
+    LD_PRELOAD="$work/later.so" "$B/pour" --port "$refusing" a 5 >printed 2>&1 &
     pid=$!
-    until grep -q published refusing; do sleep 0.05; done
+    wait_for grep -q published refusing
     sleep 0.5                           # the answer comes
     : >slept
     status=0
@@ -412,16 +407,12 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     [ $status = 1 ] && grep -q "given up" printed || fail "it was not given up"
     [ "$(grep -c published refusing)" = 1 ] || fail "asked after the deadline"
     passed=$((passed + 1))
-    kill $broker
     # What is in hand when the connection breaks is not sent again behind our
     # back: the broker would keep it for as long as at its first time.
-    : >refusing
-    python3 "$tests/demo/refusing.py" once >refusing 2>refusing.log &
-    broker=$!
-    until [ -s refusing ]; do sleep 0.05; done
-    "$B/pour" --port "$(head -n 1 refusing)" --retry 60000 a 5 >printed 2>&1 &
+    refusing once
+    "$B/pour" --port "$refusing" --retry 60000 a 5 >printed 2>&1 &
     pid=$!
-    until [ "$(wc -l <refusing)" -gt 1 ]; do sleep 0.05; done
+    wait_for has_printed 1
     kill $pid
     [ "$(sed -n 2p refusing)" = nothing ] || fail "sent again: $(cat refusing)"
     passed=$((passed + 1))

@@ -151,9 +151,7 @@ END
     $python "$outbox" shared.box run --id kitchen --port 1 >/dev/null 2>&1 &
     children=$!
     wait_for named kitchen
-    signal=KILL
-    end $children
-    children=
+    end_children
     $python "$outbox" shared.box run --port 1 >other 2>&1 &&
         fail "it was sent in another name"
     grep -q "is that of kitchen, not panel" other || fail "$(cat other)"
@@ -187,7 +185,7 @@ options() {
 # looks at the deadline, and not by its MQTT library.
 once() {
     : >once
-    python3 "$tests/demo/refusing.py" once >once &
+    python3 "$tests/demo/broker.py" once >once &
     children=$!
     wait_for test -s once
     $python "$outbox" once.box add a 5 >/dev/null ||
@@ -197,9 +195,7 @@ once() {
     children="$children $!"
     wait_for grep -q 'published\|nothing' once
     is "$(sed -n 2p once)" nothing
-    signal=KILL
-    end $children
-    children=
+    end_children
     echo "once: what is in hand is not sent behind its back"
 }
 

@@ -21,8 +21,6 @@ start_senders() {
     children="$children $senders"
 }
 
-is_over() { ! kill -0 "$1"; }
-
 # They must have got all answers (2: not all are "poured").
 await_senders() {
     for s in $senders; do

@@ -18,6 +18,19 @@ end() {
     done
 }
 
+# end_children [SIGNAL]: all that run in the background
+end_children() {
+    signal=${1:-KILL}
+    end $children
+    children=
+}
+
+# Waits until they have ended by themselves.
+await_children() {
+    wait $children
+    children=
+}
+
 # crash SERVER: at once.  The processes of PostgreSQL end with their first one
 # if they are asked to, and then recover as after kill -9.
 crash() {
@@ -47,6 +60,19 @@ fail() {
         [ ! -s "$log" ] || { echo "--- ${log##*/}"; tail -n 15 "$log"; } >&2
     done
     exit 1
+}
+
+is() {
+    [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
+}
+
+is_over() { ! kill -0 "$1"; }
+
+# damaged FILE TEXT: harms whatever begins with that there
+damaged() {
+    for at in $(grep -abo "$2" "$1" | cut -d : -f 1); do
+        printf damaged | dd of="$1" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    done
 }
 
 # Runs the rest of the arguments until they succeed, for up to two minutes.
