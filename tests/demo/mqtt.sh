@@ -120,10 +120,6 @@ ask() {
     esac
 }
 
-is() {
-    [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
-}
-
 # line WHAT KEY ML: of the log, for a key of one letter
 line() { printf '%s pump/panel/command %02x %s ml\n' "$1" "'$2" "$3"; }
 
@@ -209,17 +205,10 @@ sensor() {
 }
 
 # damage KEY: of its records in the journal; later ones have been written
-damage() {
-    for at in $(grep -abo "pump/panel/command$1" "$name/journal" |
-        cut -d : -f 1)
-    do
-        printf damaged | dd of="$name/journal" bs=1 seek="$at" conv=notrunc \
-            2>/dev/null
-    done
-}
+damage() { damaged "$name/journal" "pump/panel/command$1"; }
 
 # Records are lost: the log alone knows a key, and what it was used for.
-damaged() {
+records_lost() {
     start_daemon "$broker_port" 1
     is "$(ask v 5; ask w 5)" "v 5 0x00 poured 5 ml
 w 5 0x00 poured 5 ml"
@@ -344,9 +333,7 @@ twins() {
     children=$!
     wait_for grep -q "another client with the id pumpd-$name" \
         "$name-pumpd.log" "$name/twins"
-    signal=TERM
-    end $children
-    children=
+    end_children TERM
     stop_daemon
 }
 
@@ -372,8 +359,7 @@ ended() {
     [ "$begun" -lt 6 ] || fail "all have poured: the test shows nothing"
     is "$(grep -c ends "$name/log")" "$begun"
     start_daemon "$broker_port" 2
-    wait $children
-    children=
+    await_children
     for key in a b c d e; do
         is "$(cat "$name/$key")" "$key 2 0x00 poured 2 ml"
     done
@@ -411,8 +397,7 @@ asleep() {
     wait_for grep -q "^$(line begins s 1)" "$name/log"
     ahead pumpd 90000
     wait_for grep -q "^$(line ends s 1)" "$name/log"
-    wait $children
-    children=
+    await_children
     is "$(cat "$name/s")" "s 1 0x00 poured 1 ml"
     stop_daemon
 }
@@ -455,9 +440,7 @@ slow() {
         children="$children $!"
         wait $broker_script
         is "$(sed 1d "$name/slow")" "kept for as long as there is left"
-        signal=KILL
-        end $children
-        children=
+        end_children
     done
 }
 
@@ -521,7 +504,7 @@ cd "$work"
 start_broker
 answers
 scene sensor sensor lost
-scene damaged damaged
+scene damaged records_lost
 scene hostile hostile flood given_up
 scene ended ended
 scene suspended suspended

@@ -59,9 +59,7 @@ chaos() {
 
 # end_scene CHECKS: ends its programs; so many checks have passed
 end_scene() {
-    signal=TERM
-    end $children
-    children=
+    end_children TERM
     passed=$((passed + $1))
 }
 

@@ -148,8 +148,7 @@ floods() {
                 >"$work/floods/$host" &
         children="$children $!"
     done
-    wait $children
-    children=
+    await_children
     is "$(cut -c 1-4 "$work/floods/2" "$work/floods/3" | sort -u |
         paste -sd '|' -)" "4.00|5.03"
     is "$(ask "0 1 pour 65001=a 2")" "2.04 poured 2 ml"
@@ -169,9 +168,7 @@ busy() {
     is "${answers%%:*}" "5.03 max-age N being executed"
     is "${answers##*|}" "$back"
     crash_server
-    signal=KILL
-    end $children
-    children=
+    end_children
 }
 
 # LwM2M's Reboot: the answer is lost, and the message comes again after it.
@@ -224,8 +221,7 @@ behind() {
     held "0 63 3/0/4 -"
     held "$from 64 3/0/4 -"
     kill -CONT "$daemon"
-    wait $children
-    children=
+    await_children
     is "$(ask "$from 64 3/0/4 -")" 2.04
     wait_for boots 4
     stop
@@ -245,8 +241,7 @@ suspended() {
     held "0 92 pour 65001=a 2"
     held "$from 91 pour 1"
     a_day_passes
-    wait $children
-    children=
+    await_children
     is "$(grep -c begins "$work/suspended/log")" 2
     stop
     runs_on messages "0 93 pour 65001=a 1"
@@ -271,8 +266,7 @@ silence() {
     wait "$listener"
     is "$(tail -n 1 "$work/silence/heard")" \
         "0 older, 0 after the deadline, 24 others: soon"
-    wait $children
-    children=
+    await_children
     is "$(cut -d ' ' -f 3-4 "$work/silence/answers" | uniq -c | tr -s ' ' |
         paste -sd '|' -)" " 1 0.00 given| 24 2.04 "
     echo "silence: no message is older than it says, none is too late"
@@ -302,9 +296,7 @@ ended() {
         kill -CONT "$daemon"
         wait_for is_over "$daemon"
         wait "$daemon" || fail "ended: the server did not end well"
-        signal=TERM
-        end $children
-        children=
+        end_children TERM
     done
     start
     is "$(ask "0 74 pour 65001=last 2" "0 75 pour 65001=late 2" \
@@ -329,9 +321,7 @@ interrupted() {
         id=$(hex 127.0.0.1)/$(hex $case)
         wait_for grep -q "begins $id" "$work/interrupted/log"
         crash_server
-        signal=KILL
-        end $children
-        children=
+        end_children
         case $case in
         ended) echo "poured $id 2" >>"$work/interrupted/log" ;;
         neither) sed -i "\|$id|d" "$work/interrupted/log" ;;
@@ -363,9 +353,7 @@ interrupted() {
         "$work/interrupted/log"
     is "$(ask "0 58 3/0/4 -")" "5.00 look at its uptime"
     crash_server
-    signal=KILL
-    end $children
-    children=
+    end_children
     printf 'begins half a l' >>"$work/interrupted/log"
     start
     is "$(ask "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"

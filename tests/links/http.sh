@@ -139,8 +139,7 @@ concurrent() {
     wait_for grep -q begins "$work/concurrent/log"
     is "$(ask a 1 | cut -d '|' -f 1,3)" "409|Retry-After: 1"
     crash_server
-    wait "$children"
-    children=
+    await_children
     start --ml-ms 20
     is "$(ask a 1 | cut -d '|' -f 1,3)" \
         "500|interrupted: look at the cup"
@@ -151,8 +150,7 @@ concurrent() {
             >"$work/concurrent/answer-$i" &
         children="$children $!"
     done
-    wait $children
-    children=
+    await_children
     is "$(tail -q -n 1 "$work"/concurrent/answer-* | sort | uniq -c |
         tr -s ' ')" " 8 201"
     is "$(grep -c poured "$work/concurrent/log")" 1
@@ -173,8 +171,7 @@ ended() {
     kill -TERM "$daemon"
     at_most=$(($(grep -c begins "$work/ended/log") + 1))    # one at its claim
     stop
-    wait $children
-    children=
+    await_children
     begun=$(grep -c begins "$work/ended/log")
     [ "$begun" -le $at_most ] || fail "pours were begun after a signal"
     [ "$begun" -lt 4 ] || fail "all have poured: the test shows nothing"
@@ -205,8 +202,7 @@ suspended() {
     children=$!
     sleep 0.5
     a_day_passes
-    wait $children
-    children=
+    await_children
     is "$(cat "$work/suspended/copy")" "$first"
     is "$(grep -c begins "$work/suspended/log")" 1
     stop

@@ -53,8 +53,7 @@ runs_on() {
     kill -STOP "$daemon"
     a_day_passes
     wait_for grep -q poured "$work/runs_on/log"
-    wait $children
-    children=
+    await_children
     stop
 }
 
@@ -65,17 +64,11 @@ stop() {
     daemon=
 }
 
-is_over() { ! kill -0 "$1"; }
-
 # Power goes.
 crash_server() {
     signal=KILL
     end "$daemon"
     daemon=
-}
-
-is() {
-    [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
 }
 
 # refuses WORDS [options]: to start
@@ -150,12 +143,7 @@ audit() {
 }
 
 # damage SCOPE KEY: of its records in the journal; later ones have been written
-damage() {
-    for at in $(grep -abo "$1$2" "$work/$name/journal" | cut -d : -f 1); do
-        printf damaged | dd of="$work/$name/journal" bs=1 seek="$at" \
-            conv=notrunc 2>/dev/null
-    done
-}
+damage() { damaged "$work/$name/journal" "$1$2"; }
 
 # hex TEXT
 hex() { printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; }
