@@ -129,10 +129,8 @@ figures() {
     row "complete, with journal" $(call 11)
     row "begin, duplicate, with journal" $(call 12)
     row "open, journal of eight keys" $(call 31)
-    row "longest that a begin holds the lock, of 300 with idle time" \
-        $(each worst 2)
-    row "the same without idle time" $(each worst 1)
-    row "longest that a complete holds the lock" $(each worst 3)
+    row "longest that a begin holds the lock, of 300" $(each worst 1)
+    row "longest that a complete holds the lock" $(each worst 2)
 }
 
 part_figures() {

@@ -4,8 +4,7 @@
 
      0   one call of each kind, in the order of figures.sh
      1   every time that a begin holds the lock, in many commands
-     2   the same, with idle time between them
-     3   every time that a complete holds it
+     2   every time that a complete holds it
 
    The medium is memory, so what a real one takes comes on top. */
 #define IDEM_IMPLEMENTATION
@@ -178,16 +177,13 @@ static void hash(void)
 }
 
 /* The table is nearly full, and stays so through every round of the ring. */
-static void many(int marks_begin, int marks_complete, int idles)
+static void many(int marks_complete)
 {
     uint32_t i;
 
     open_table(&storage);
     for (i = 0; i < COMMANDS; i++) {
-        if (idles)
-            while (idem_maintain(&table, ++now) == IDEM_MORE)
-                ;
-        marks_lock = marks_begin;
+        marks_lock = !marks_complete;
         check(begin(i) == IDEM_EXECUTE);
         marks_lock = marks_complete;
         check(complete() == IDEM_OK);
@@ -203,7 +199,7 @@ int program(void)
 
     memset(bytes, ERASED, sizeof bytes);
     if (what) {
-        many(what != 3, what == 3, what == 2);
+        many(what == 2);
         return 0;
     }
     marks_calls = 1;
