@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 # Puts the contracts in the first file, and what they say of loops, into idem.h,
-# the second.  Says on stderr what does not fit, and fails.  Of functions that
-# there are for several hashes it is that of -v hash=NAME, IDEM_HASH_NAME.
+# the second.  Says on stderr what does not fit, and fails.
 function unfit(text) {
     print text > "/dev/stderr"
     bad = 1
@@ -24,10 +23,6 @@ file == 1 && loops[name] {
 }
 file == 1 { contract[name] = contract[name] $0 "\n"; next }
 
-/^#(el)?if IDEM_HASH == IDEM_HASH_[A-Z]+$/ { here = $NF }
-here && $1 == "#else" { here = "IDEM_HASH_FNV" }
-here && $1 == "#endif" { here = "" }
-here && here != "IDEM_HASH_" hash { print; next }
 # A declaration ends in a semicolon, the front of a definition does not.
 head || /^(static|IDEM_API|IDEMI_INTO)[^;=]*[ *]idemi?_[a-z0-9_]+\(/ {
     head = head $0 "\n"
