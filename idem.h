@@ -232,9 +232,8 @@
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is recorded
-   by idem_maintain if that record is older than retention / 8, and by a begin
-   that is IDEM_E_FULL if it is older than a minute.  After 40 days without, the
-   clock stops.
+   by idem_maintain if that record is older than retention / 8, by a begin that
+   is IDEM_E_FULL if it is older than a minute.  After 40 days it stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format.  (It may go back after damage to the two
@@ -281,9 +280,8 @@
                               A new sector, a second state in one batch, and
                               with senders idem_release and _forget sync at once
      volatile_claims          claims are not written (unless one of the key is):
-                              half the wear.  After a restart an unfinished
-                              command is IDEM_EXECUTE, and a key that it evicted
-                              may be back
+                              half the wear.  After a restart unfinished ones
+                              are IDEM_EXECUTE, and evicted keys may be back
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -365,11 +363,10 @@
 
    The floor is the lower edge of the replay window: the highest number that was
    evicted, or dropped after it expired.  One that was released or forgotten
-   does not raise it, but is refused once the floor has passed it.  A new sender
-   may start at any number.  Sequences end at 4,294,967,295: then, or to count anew,
-   the sender takes a higher epoch, from its clock or a counter of its starts.
-   Authenticate it: after a forged epoch of 4,294,967,295 it can take no other.
-   idem_forget without key and sequence forgets a sender: keys, floor, epoch.
+   does not raise it, but is refused once the floor has passed it.  Sequences
+   end at 4,294,967,295: then, or to count anew, the sender takes a higher
+   epoch, from its clock or a counter of its starts.  Authenticate it: after a
+   forged epoch of 4,294,967,295 it can take no other.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  A quarter more
@@ -439,9 +436,8 @@
          a restart may lose the newest record that they showed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night, until tokens
-         end (without IDEM_WIDE: 4 GB of journal written).  Leases end (but
-         IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED;
-         senders' entries end by idem_forget.
+         end (4 GB of journal without IDEM_WIDE).  Leases (but IDEM_LEASE_NONE)
+         and retention end, attempts in IDEM_EXHAUSTED, entries by idem_forget.
      L3  A call that writes erases at most one sector, and none if idem_maintain
          had its idle time after the boot's first write; more after failures,
          losses and interrupted rotations (>>functions has the bounds).
@@ -5369,8 +5365,6 @@ static int idemi_opening_format(idem_table *t)
 /* Wide enough for the size of the largest table, even where size_t is not. */
 typedef idem_token idemi_size;
 
-#define IDEMI_READ_MAX UINT32_C(0x100000)
-
 /* Lays an empty table out in memory, if that is large enough and aligned:
 
                   sender entries, the last one first
@@ -5380,7 +5374,7 @@ typedef idem_token idemi_size;
      state        state_max bytes, to a multiple of 4
      journal      idem_journal; this and what follows only with storage
                   for each item the sector that it needs (idemi_items_needs)
-     buffer       all that is left, up to IDEMI_READ_MAX bytes */
+     buffer       all that is left, up to a sector */
 static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                 size_t size)
 {
@@ -5431,7 +5425,9 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     IDEM_MEMSET(idemi_items_needs(t), 0xFF,
                 (size_t)(t->buffer - (unsigned char *)idemi_items_needs(t)));
     size -= (size_t)(t->buffer - memory);       // all that is left
-    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
+    t->buffer_size = config->storage->sector_size;
+    if (size < t->buffer_size)
+        t->buffer_size = (uint32_t)size;
     return IDEM_OK;
 }
 
