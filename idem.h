@@ -77,7 +77,7 @@
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
    attempt was interrupted.  The next begin gets a claim, with the answer
-   IDEM_RECOVER; from then on calls with the old one are IDEM_E_FENCED.
+   IDEM_RECOVER; then (after a restart at once) the old one is IDEM_E_FENCED.
 
    >>handler   what your code is asked, and what it answers
 
@@ -145,7 +145,7 @@
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
                                  that writes: too many fail, or tokens end
 
-   (*) From idem_run with reply.claim.token not 0: the handler ran (>>functions)
+   (*) From idem_run with reply.claim.token set: the handler ran (>>functions).
    An attempt counts from its claim on, even if power fails before the effect:
    if that is often so, and your handler can look, raise max_attempts (to 255).
 
@@ -225,7 +225,7 @@
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
                 boot).  Set it above the longest command, or renew: a repeat
                 after its end is RECOVER, even while the pump still runs.
-                Without one the claim stays current for one retention.
+                Without a repeat the claim stays current for one retention.
      retention  retention_ms from the completion on, or of an interrupted key
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
@@ -233,11 +233,11 @@
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is recorded
    by idem_maintain if that record is older than retention / 8, by a begin that
-   is IDEM_E_FULL if it is older than a minute.  After 40 days it stops.
+   is IDEM_E_FULL if it is older than a minute.  After 40 days the clock stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format.  (It may go back after damage to the two
-   newest headers, or that is not noticed: >>damage.)  A driver that refuses a
+   newest headers, or damage that is not noticed.)  A driver that refuses a
    smaller one than before stops a late holder.  (No journal: reset it at boot.)
 
    >>full      all keys are in use, and none has expired
@@ -290,8 +290,8 @@
    >>damage    flipped bits, worn cells, a wild write
 
    A power cut loses nothing that was acknowledged (S2); damage can.  A flipped
-   bit costs at most its record; in a sector's header it costs nothing.
-   Then stats.lost is not 0, and for one default retention (idem_uncertain) each
+   bit costs at most its record; in a sector's header it costs nothing.  After a
+   loss stats.lost is not 0, and for one default retention (idem_uncertain) each
    claim is granted with IDEM_UNCERTAIN.  A restored backup or snapshot forgets
    later commands and tokens: stop the senders first.
 
@@ -389,11 +389,11 @@
 
    Without lock functions a table belongs to one thread, or to code that no
    interrupt enters again.  With config.lock and unlock all calls but idem_open,
-   _format and _check may come from any thread.  Storage callbacks run under the
-   lock, except sync_unlocked, and all in idem_open, _format and _explain (hold
-   it if others use the bus); your handler does not.  If lock does not return 0,
-   the call is IDEM_E_LOCK; so is a call from inside another (a plain mutex
-   hangs there: examples/port/threads.h).
+   _format, _explain and _check may come from any thread.  Storage callbacks run
+   under the lock, except sync_unlocked, and all in idem_open, _format and
+   _explain (hold it if others use the bus); your handler does not.  If lock
+   does not return 0, the call is IDEM_E_LOCK; so is a call from inside another
+   (a plain mutex hangs there: examples/port/threads.h).
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
@@ -596,9 +596,9 @@ typedef uint32_t idem_token;
    or any other number for a failure, which is stored in table.storage_error
    (but see erasing and sync_unlocked).  After a failed program or erase nothing
    more is written to the sector until it is erased again; none is marked as
-   bad.  Callbacks run with the lock held (>>concurrency has
-   exceptions), and must not call the table.  Addresses count bytes from 0.  dst
-   and src may have any alignment, and are valid during the call only. */
+   bad.  Callbacks run with the lock held (>>concurrency has exceptions), and
+   must not call the table.  Addresses count bytes from 0.  dst and src may have
+   any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     /* Any bytes of the storage, 1 to sector_size, at any address: where a chip
@@ -817,8 +817,8 @@ typedef struct idem_link {
     idem_short newer;           /* of a free slot: the next free one */
 } idem_link;
 
-/* A word of the index: how many slots and tags it can name; the largest
-   distance it stores (or more); and the number of words for each key */
+/* A word of the index: how many slots and tags it can name; the distance
+   that also stands for longer ones; and the number of words for each key */
 #define IDEMI_WORD_SLOTS 0x1000000u
 #define IDEMI_WORD_TAGS 32u
 #define IDEMI_WORD_OFFSET 7u
@@ -935,9 +935,9 @@ typedef struct idem_table {
     idem_short tidy;            /* slot at which idem_maintain continues */
     idem_short scanned_of;      /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
-    idem_short scanned;         /* the outcome to which the last search of the
-                                   order came: for one of that sender to evict;
-                                   while a journal is read, to sort one in */
+    idem_short scanned;         /* the outcome to which the last search for one
+                                   of that sender to evict came; while a journal
+                                   is read, the last one with an age */
     const idem_config *config;
     unsigned char *slots;       /* this and the next four point into the memory,
                                    as idemi_opening_memory lays it out */
@@ -950,8 +950,8 @@ typedef struct idem_table {
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;          /* copy of config's: quicker to reach */
     uint32_t tick;              /* the now_ms that the clock followed last */
-    uint32_t counted;           /* the latest tick that was counted: tick, but
-                                   after a step back that was followed */
+    uint32_t counted;           /* the latest tick that was counted: tick,
+                                   except after a step back that was followed */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last sweep of all slots */
     uint32_t soonest;           /* no slot expires before this time */
@@ -1122,9 +1122,9 @@ typedef union idem_fingerprint_state {
        it is not allowed, a table that is not open) and, but for idem_check,
        IDEM_E_LOCK.  Then the table has not changed, the clock included (but see
        idem_run).  Apart from these only the results named can come.
-     - Where nothing else is said, IDEM_E_STORAGE and IDEM_E_SPACE mean: nothing
-       changed, repeat the call.  After a failed sync only another opening
-       helps.  After that, or a restart, the call may be found done.
+     - Unless a function says otherwise, IDEM_E_STORAGE and IDEM_E_SPACE mean:
+       nothing changed, repeat the call.  After a failed sync only another
+       opening helps.  After an opening the call may be found done.
      - idem_begin and idem_run zero claim and reply first, whatever they answer
        (idem_begin no reply if claim is NULL); idem_begin_many the replies,
        unless it is IDEM_E_ARG.  Other outputs that no result names stay as they
@@ -1150,12 +1150,13 @@ typedef union idem_fingerprint_state {
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
      maintain             64 slots, each at most one removal: a look-up's words,
-                          and an entry's; or twice n numbers and entries
+                          and an entry's; once for each head n numbers and
+                          entries too, or twice n alone
      open                 clears all memory; with a journal reads the headers up
                           to seven times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
                           A relocated outcome is sorted among those of its
-                          sector.  All n slots for each boot that they show,
+                          sector.  All n slots for each boot in these sectors,
                           each loss, each sender that was forgotten, and each
                           that has no entry and finds none without a floor
      any that writes      one program; in a rotation one erase (after one that
@@ -1191,8 +1192,8 @@ typedef union idem_fingerprint_state {
                      small themselves
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-     IDEM_E_STORAGE  the storage was not ready: read again it was different, or
-                     reads fail, and there is no journal (B of >>recovery);
+     IDEM_E_STORAGE  the storage was not ready: read again it was different; or
+                     there is no journal, and reads fail (B of >>recovery);
                      storage_error may be 0.  Open again
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed; one of a file with other
@@ -1269,7 +1270,7 @@ int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
      IDEM_E_TOO_LARGE   response longer than reserved, state over state_max; the
                         claim stays, complete with shorter ones
      IDEM_E_ARG         NULL with a length
-     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays */
+     IDEM_E_STORAGE, IDEM_E_SPACE */
 IDEM_API IDEMI_MUST_USE
 int idem_complete(idem_table *table, const idem_claim *claim,
                   const idem_outcome *outcome, uint32_t now_ms);
@@ -1279,7 +1280,7 @@ int idem_complete(idem_table *table, const idem_claim *claim,
    begin is answered as that of a new key; a number that the floor has passed
    meanwhile is IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
-     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays */
+     IDEM_E_STORAGE, IDEM_E_SPACE */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
                           uint32_t now_ms);
 
@@ -1545,9 +1546,9 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
      is written over while it is    not noticed: stop the process first
      open, as cp does
      is restored from a backup or   old answers come back, and commands executed
-     a snapshot of the machine      since then are executed again.  First stop
-                                    the senders for one retention, or let each
-                                    begin a new epoch
+     a snapshot of the machine      since then are executed again if repeated.
+                                    First stop the senders for one retention, or
+                                    let each begin a new epoch
      is on NFS or another network   not supported: a lock may not keep another
      file system                    machine out, a sync may end at the server
      is in a folder that may be     IDEM_E_STORAGE, error EACCES: the name of
@@ -2764,18 +2765,18 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
             is removed.                         (idemi_opening_apply_takeover)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
-         again.                                       (idemi_journal_try_sector)
+         again.                   (idemi_journal_try_sector, _erase_uncommitted)
      R3  Nothing is appended after a write that may be torn: the first record of
          a boot goes to a new sector.  The newest record of the boot before is
          rewritten there, in full, as the last relocated one, before the first
          answer that relies on it.  (Except a time alone, which the header has,
          and a forgotten sender that has no entry.)
-                                (idemi_journal_first_rotation, _ready)
+                                (idemi_journal_first_rotation, _make_ready)
      R4  The two sectors after the head are dead, three before a rotation: so a
          boot may take the old head or the new one as its head, and all that it
-         needs is there.  Failing sectors may leave fewer dead ones; a head is
-         not made if the needed records would not fit into other sectors later
-         (idemi_journal_plan_next), and no claim is granted (_reserve).
+         needs is there.  Failing sectors may leave fewer dead ones: then no
+         claim is granted (idemi_journal_reserve), and no head is made if the
+         needed records would not fit into other sectors later (_plan_next).
      R5  Every item can be relocated in time: for every sector q, the items that
          need q or an older one, written once more, fit into the heads that can
          be begun before q is erased.  An item is relocated when this would not
@@ -2811,7 +2812,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          one that is finished or was interrupted by a restart;
      Q2. it is a delivery, and its slot has no outcome;
      Q3. the high half of its check does not name the claim of its slot.
-   An orphan changes nothing but the time (and not that by P5).  Q1 and Q2 are
+   An orphan changes nothing but the time (by P5 not even that).  Q1 and Q2 are
    no loss: the claim has been removed since.  In Q3 a record before it is
    missing, or it is damaged.
 
@@ -2837,9 +2838,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          time, and at the end.
      P5. In a sector, what is not a valid record is skipped granule by granule.
          A gap is skipped bytes, or the point after an orphan by Q3.  An orphan
-         that does not begin at the end of a record changes nothing, and its
-         bytes are searched: half a check is no proof, as an enemy's key may
-         hold such bytes.  But bytes up to its end do not count as skipped.
+         that does not begin at the end of a record or of the header changes
+         nothing (but see D1, D2), and its bytes are searched: half a check is
+         no proof, as an enemy's key may hold such bytes.  But bytes up to its
+         end do not count as skipped.
      P6. If a lost record may have had a time, no key ages from the sector's
          last record to the next header: one that was read after the lost record
          would count that time twice.  So it is after a loss by D1 to D4 or D9;
@@ -3102,9 +3104,10 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor
    that rose in this boot is unsaved: the next boot may find the claim or
-   outcome again.  So the entry is written before a number is refused.  (It may
-   come back all the same, if the table has an older number of that sender:
-   then the record cannot say that all up to the floor are gone.)
+   outcome again.  So the entry is written before a number is refused.  (A
+   refused number may come back all the same, if the table has an older number
+   of that sender: then the record cannot say that all up to the floor are
+   gone.)
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -3353,9 +3356,9 @@ static void idemi_sender_apply_event(idem_table *t, idem_sender *e,
 }
 
 /* Updates the entry of a slot's sender; marks the key if there is none.  While
-   a journal is read only numbers are counted; keys, which have no floor, are by
-   idemi_opening_finish.  Later this gives nobody an entry: the call under way
-   may have chosen it for its own sender. */
+   a journal is read only numbers are counted; keys, which have no floor, are
+   counted by idemi_opening_finish.  Later this gives nobody an entry: the call
+   under way may have chosen it for its own sender. */
 static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -4210,8 +4213,8 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
 #define IDEMI_REREADINGS 30u
 
 /* Reads all headers again; returns whether the newest one is not what it was.
-   A torn one may come and go: it is read up to IDEMI_REREADINGS times, and once
-   as before is no change. */
+   A torn one may come and go: it is read up to IDEMI_REREADINGS times, and if
+   it is once as before, nothing has changed. */
 static int idemi_reading_has_changed(idem_table *t)
 {
     uint32_t was = t->journal->sequence, is = idemi_reading_scan_headers(t);
@@ -4648,11 +4651,11 @@ static void idemi_journal_erase_skipped(idem_table *t)
     j->erase = 0;
 }
 
-/* Sets next_tail for a head in the next sector; returns whether another head
-   could be begun after it: right after a head always (R5); after skipped
-   sectors if all live items fit into the heads that are left.  R4 need not hold
-   for these: so there are IDEMI_KEPT_DEAD more than the plan counts, which is
-   asked for an earlier head. */
+/* Returns whether another head could be begun after one in the next sector:
+   right after a head always (R5); after skipped sectors if all live items fit
+   into the heads that are left.  R4 need not hold for these: there are
+   IDEMI_KEPT_DEAD more than the plan counts, so it is asked for an earlier
+   head. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -5028,7 +5031,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
             t->scanned = (idem_short)slot;
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
-                                      ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
+                                     ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_clear_undelivered(t, s);
     return slot;
@@ -5109,7 +5112,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
      1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  an orphan after a gap: an enemy's key may hold bytes with half a check.
-        So it is searched, too, and changes nothing, not even the time
+        So it is searched, too, and changes nothing more, no time either
      4  the record's time; its content, or a loss if that does not fit (D8)
      5  it is the newest record, and the next header will end the sector here
    6  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
@@ -5170,7 +5173,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;
     }
-    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r);   // 6
+    lost = idemi_opening_follow_rewritten(t, scan, gap, at, r); // 6
     if (lost || idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_count_loss(t, sequence);
     return gap;
@@ -6912,7 +6915,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
-/* Syncs without the lock.  If the next record's offset is still the same,
+/* Syncs without the lock.  If the next record's place is still the same,
    nothing was written meanwhile, and all is durable.  After a failure the sync
    under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)

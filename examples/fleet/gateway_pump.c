@@ -32,10 +32,10 @@ static const char *name_of(char *dst, const command *c)
 }
 
 /* Pours, and renews the lease in each eighth of it; returns whether it came to
-   its end.  It stops before another may take over: where a renewal failed, and
-   the next one might wait for the store until after that.  A pump runs on while
-   a renewal waits: that time counts.  (One that pours has a timer of its own,
-   for a renewal may outlast it.) */
+   its end.  It stops where a renewal failed, and the next might end after the
+   lease, when another may take over, if it waits for one answer of the store.
+   A pump runs on while a renewal waits: that time counts.  (One that pours has
+   a timer of its own, for a renewal may outlast it.) */
 static int pour(const command *c, long ml, const idem_claim *claim)
 {
     gateway *g = c->device;

@@ -174,7 +174,7 @@ static int dial(fleet *f, connection *c, const address *a)
     else if (*a->password)
         result = command(f, (redisReply *)redisCommand(c->redis, "AUTH %s",
                                                        a->password));
-    if (result != IDEM_OK)              // one that has no AUTH repeats it
+    if (result != IDEM_OK)              // without AUTH it repeats the password
         return fleet_fail(f, result, "Redis: it does not take the password");
     if (*a->database)
         result = command(f, (redisReply *)redisCommand(c->redis, "SELECT %s",

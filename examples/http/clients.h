@@ -19,7 +19,7 @@ typedef struct clients {
 
 /* Reads lines "NAME TOKEN"; ends the program with a reason if it cannot.  What
    is too long is refused: the rest of a name must not be taken for a token.  So
-   is a line behind "#": its token would go on being good. */
+   is a line that begins with "#": its token would go on being good. */
 static inline void clients_read(clients *all, const char *path)
 {
     FILE *f = fopen(path, "r");

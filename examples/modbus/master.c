@@ -6,10 +6,10 @@
  * millilitres, once, even if link, gateway or this program fail in between.
  *
  * Its memory is one file: epoch, sequence and ml of the current command,
- * durable before it is sent.  Line n of the commands has sequence n: append to
- * them, and for others take another number's file.  After a restart the current
- * command is sent again with its number, and then the next line with the next
- * number.  The epoch is the time at which the file was made.
+ * durable before it is sent.  Line n of the commands has sequence n: only
+ * append to them; other commands need a new number file.  After a restart the
+ * current command is sent again with its number, and then the next line with
+ * the next number.  The epoch is the time at which the file was made.
  * If the file is lost, the next start begins a new epoch; then only the
  * gateway's log shows what was poured in the old one.
  */
@@ -238,8 +238,8 @@ int main(int argc, char **argv)
         all &= command(&next);
     }
     if (next.sequence <= n.sequence)
-        die(argv[4], "not the file of which the current number is a line: its "
-                     "lines would be passed over");
+        die(argv[4], "does not have the current number's line: lines of "
+                     "another file would be skipped");
     fclose(commands);
     modbus_free(bus);
     return !all;

@@ -280,7 +280,8 @@ def number_of(data):
 
 
 def fits(device, r):
-    """Whether the configuration, of a table with senders, allows what was read."""
+    """Whether the configuration allows what was read.  (Without senders no number
+    is written: how many senders there are does not count here.)"""
     return r.slot <= device.capacity and \
         (r.slot or not r.flags & (HAS_KEY | 3)) and \
         len(r.state) <= device.state_max and \

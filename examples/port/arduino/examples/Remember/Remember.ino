@@ -3,8 +3,8 @@
 // the serial port is a command; its first word is the key, the rest what to do.
 // The LED changes once for each key, even if the power goes in between: key,
 // answer and the LED's state are one record in the EEPROM.  Set the brown-out
-// fuse.  Begin with an empty line: up to the first end of one after its start it
-// executes nothing, for that may be the rest of a line.  Wait for the answer
+// fuse.  Begin with an empty line: until the first line has ended nothing is
+// executed, for it may be the rest of one.  Wait for the answer
 // before you send the next line: while the EEPROM is written, for seconds, no
 // more than 63 characters are kept, and what is lost from a line makes another
 // command of it.  So does noise: serial/protocol.h has a check.
