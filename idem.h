@@ -1776,6 +1776,11 @@ static void idemi_basics_split(uint32_t words[2], uint64_t number)
     words[1] = (uint32_t)(number >> 32);
 }
 
+static uint32_t idemi_basics_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 /* memcmp and memcpy for bytes that may be NULL where there are none. */
 static int idemi_basics_equal(const void *a, const void *b, size_t len)
 {
@@ -2847,8 +2852,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          would count that time twice.  So it is after a loss by D1 to D4 or D9;
          after a record that does not fit (D8); and after a gap, if the next
          header is the first of a boot.  That boot has rewritten the first valid
-         record from previous_end on that is no orphan, if there is one: then
-         this is the last record of the sector.
+         record from previous_end on (none of P5's orphans), if there is one:
+         then this is the last record of the sector.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
@@ -3965,7 +3970,7 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
     for (; from < j->window_end; from++)
         t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
-    j->window_end = at + (rest < t->buffer_size ? rest : t->buffer_size);
+    j->window_end = at + idemi_basics_min(rest, t->buffer_size);
     idemi_reading_read(t, idemi_storage_at(t, sequence, from),
                        t->buffer + (from - at), j->window_end - from);
     return t->buffer;
@@ -4050,11 +4055,14 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
 {
-    const idem_slot *s = idemi_slot_at(t, (unsigned)r->slot - 1);
+    const idem_slot *s;
     unsigned wanted =
         r->flags & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_FINISHED;
 
-    if (r->slot - 1 >= IDEMI_CAPACITY(t) || !(s->flags & wanted))
+    if (r->slot - 1 >= IDEMI_CAPACITY(t))
+        return IDEMI_NO_CLAIM;
+    s = idemi_slot_at(t, (unsigned)r->slot - 1);
+    if (!(s->flags & wanted))
         return IDEMI_NO_CLAIM;
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
@@ -4096,7 +4104,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     }
     if (check)
         return 0;
-    r->fits = (uint8_t)idemi_reading_fits(t, r);
+    r->fits = (uint8_t)(!r->orphan && idemi_reading_fits(t, r));
     return idemi_storage_granules(j, len + 4);
 }
 
@@ -5090,7 +5098,7 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
 
     while (at < end && (!idemi_reading_record(t, scan->h.sequence, at, r) ||
-                        r->orphan))
+                        (r->orphan && at != t->journal->at)))
         at = idemi_reading_skip(t, at, end);
     if (at >= end)
         return 0;
@@ -5155,7 +5163,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         idemi_opening_follow_time(t, r->time, 0);               // 4
         if (!r->fits && !r->orphan)
             idemi_opening_count_loss(t, sequence);
-        if (r->fits && !r->orphan) {
+        if (r->fits) {
             idemi_opening_apply_takeover(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
@@ -5168,7 +5176,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_set_newest(j, r, of);
         // The sector ends before this record if the next boot rewrites it, or
         // the header has its time (R3); after one that forgot a sender.
-        j->end = j->at;
+        j->end = idemi_basics_min(j->at, at);
         j->at = at += len;
         if (r->fits && idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
             j->end = at;

@@ -556,7 +556,7 @@ def read_sector(device, table, header, named_by):
     if gap and named_by and named_by.first:
         while at < device.sector_size:
             r = record_of(device, header, at, table.slots)
-            if r and not r.orphan:
+            if r and not (r.orphan and at != behind):
                 advance(device, table, table.time + r.time)
                 if r.flags & DURABLE:
                     lost.add("D2")

@@ -214,8 +214,7 @@ part_eva() {
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_slot_of 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
-    alarmed replay idemi_opening_find_older 's/ >= \([^ ]* || !\)/ > \1/'
-    long alarmed replay idemi_opening_apply 's/if (!.*->slot || .*)/if (0)/'
+    alarmed replay idemi_opening_apply 's/if (!.*->slot)/if (0)/'
     long alarmed opening idemi_opening_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }
 

@@ -198,6 +198,11 @@ static const scenario scenarios[] = {
     { "s3_in_a_torn_batch_an_outcome_is_bound_by_all_bits_of_its_token",
       "vast: batch capacity=2 unjudged Bb Bc,retention=1000000 Cc Y L T fail1 "
       "Ba:storage works Ba note Ca damage,how=4 P lost0 Bb:recover" },
+    // Nor is one that is lost in front of an outcome which the next boot has
+    // rewritten, and whose claim has left the journal since.
+    { "a_rewritten_outcome_shows_what_was_durable_before_it",
+      "nor: size=1024 batch Ba rotate1 Bb note Cb Bc Cc Y Ca Y P Bb:replay "
+      "rotate2 Y damage,how=5,at=80 P loss Bb:uncertain" },
     // Neither claim is there, but an outcome says that one was: they cannot both
     // be one torn record.
     { "two_damaged_records_before_an_outcome_are_a_loss",
@@ -775,30 +780,51 @@ TEST(s6_nor_if_it_stands_where_a_sector_ends)
     run("P lost0 Ba:replay P Ba:replay");
 }
 
-/* One whose response and check are what follows it, in a record that is damaged:
-   what follows is read all the same. */
-TEST(s5_a_hidden_record_hides_none_that_follows)
+/* The last bytes of a record that ends there become the head of one whose
+   response and check are what follows. */
+static void hide_record(uint32_t end)
 {
-    enum { HEAD = 7, LEN = HEAD + RESPONSE_MAX + 4 };
-    uint8_t bytes[LEN] = { 0x82, 1 << 1, 8, 0, 0, 0, RESPONSE_MAX };
-    uint32_t at, check, time = 0;
+    enum { HEAD = 7, RESPONSE = 40, LEN = HEAD + RESPONSE + 4 };
+    uint8_t bytes[LEN] = { 0x82, 1 << 1, 8, 0, 0, 0, RESPONSE };
+    uint8_t *at = the.medium.bytes + end - HEAD;
+    uint32_t check, time = 0;
 
-    device_on(&nor, "Aa Bb,retention=777777");
-    at = newest().at + newest().len - HEAD;
-    run("Bc Cc Bd");
-    memcpy(bytes + HEAD, the.medium.bytes + at + HEAD, LEN - HEAD);
+    memcpy(bytes + HEAD, at + HEAD, LEN - HEAD);
     do {
         assert_true(++time < 1u << 21);
         bytes[3] = 0x80 | (time & 127);
         bytes[4] = 0x80 | (time >> 7 & 127);
         bytes[5] = time >> 14 & 127;
         check = inside_check(the.table, bytes, newest_sequence(),
-                             at % the.medium.sector_size, LEN);
+                             (end - HEAD) % the.medium.sector_size, LEN);
     } while ((check & 0xFFFF) !=
              (bytes[LEN - 4] | (uint32_t)bytes[LEN - 3] << 8));
     the.damaged = 1;
-    memcpy(the.medium.bytes + at, bytes, HEAD);
+    memcpy(at, bytes, HEAD);
+}
+
+/* In a record that is damaged it hides none that follows. */
+TEST(s5_a_hidden_record_hides_none_that_follows)
+{
+    operation b;
+
+    device_on(&nor, "Aa Bb,retention=777777");
+    b = newest();
+    run("Bc Cc Bd");
+    hide_record(b.at + b.len);
     run("P loss Ba:replay Bc:replay Bd:uncertain");
+}
+
+/* In a torn batch it ends after the newest record, and is no loss later. */
+TEST(a_hidden_record_does_not_move_the_end_of_a_sector)
+{
+    operation b;
+
+    device_on(&nor, "batch Aa Y Bb,retention=777777");
+    b = newest();
+    run("Bc");
+    hide_record(b.at + b.len);
+    run("P lost0 Bc:recover Y P lost0 Bd Y P lost0 Ba:replay");
 }
 
 /* A sector's header gets a byte changed, and a check that is right. */
