@@ -4039,7 +4039,8 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 
     if (!IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
         return 0;               // there is no code for what it says
-    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
+    return !r->orphan && r->slot <= IDEMI_CAPACITY(t) &&
+           r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
            (!(r->flags & IDEMI_FINISHED) ||
             s->response_len <= config->response_max) &&
@@ -4104,7 +4105,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     }
     if (check)
         return 0;
-    r->fits = (uint8_t)(!r->orphan && idemi_reading_fits(t, r));
+    r->fits = (uint8_t)idemi_reading_fits(t, r);
     return idemi_storage_granules(j, len + 4);
 }
 
