@@ -9,6 +9,7 @@ set -eu
 B=${B:-build}
 B=$(cd "$B" && pwd)
 tests=$(pwd)/tests
+. tests/servers/wait.sh
 work=$(mktemp -d)
 broker=
 trap 'rm -rf "$work"; [ -z "$broker" ] || kill $broker' EXIT
@@ -33,11 +34,6 @@ file() { prints "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 # preloaded NAME: $work/NAME.so from the C that follows
 preloaded() {
     ${CC:-cc} -shared -fPIC -x c - -o "$1.so"
-}
-
-# wait_for COMMAND...: until it succeeds
-wait_for() {
-    until "$@" 2>/dev/null; do sleep 0.05; done
 }
 
 for name in file inspect patterns migrate sender burst pumpd pour serial/demo \

@@ -75,15 +75,7 @@ damaged() {
     done
 }
 
-# Runs the rest of the arguments until they succeed, for up to two minutes.
-wait_for() {
-    tries=1200
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || fail "for two minutes this did not succeed: $*"
-        sleep 0.1
-    done
-}
+. tests/servers/wait.sh
 
 # A store has a clock that a test may set ahead, in the file STORE.ahead of
 # $CLOCKS (ahead.c).
