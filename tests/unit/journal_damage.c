@@ -753,17 +753,21 @@ TEST(an_old_outcome_in_the_next_sector_is_no_loss)
     run("P lost0 Bb:execute");
 }
 
-/* A key that an enemy chose, in a claim that is cut: a delivery of an empty
-   slot, 3.1 days later. */
-TEST(s6_a_record_hidden_in_a_torn_key_moves_no_time)
+/* A delivery of an empty slot, 3.1 days later */
+static void forge_delivery(uint32_t at)
 {
     uint8_t bytes[] = { 0x81, 0, 8, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0 };
 
+    forge_orphan(at, newest_sequence(), bytes, sizeof bytes);
+}
+
+/* In a key that an enemy chose, whose claim is cut */
+TEST(s6_a_record_hidden_in_a_torn_key_moves_no_time)
+{
     for (uint32_t torn = 1; torn < 30; torn++) {
         device_on(&nor, "Aa Bb");
         flash_fill(&the.medium, newest().at + newest().len, torn, 0x88);
-        forge_orphan(newest().at + newest().len + torn, newest_sequence(),
-                     bytes, sizeof bytes);
+        forge_delivery(newest().at + newest().len + torn);
         run("P lost0 Ba:replay Bb:recover P Ba:replay");
     }
 }
@@ -772,58 +776,48 @@ TEST(s6_a_record_hidden_in_a_torn_key_moves_no_time)
    rewritten. */
 TEST(s6_nor_if_it_stands_where_a_sector_ends)
 {
-    uint8_t bytes[] = { 0x81, 0, 8, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0 };
-
     device_on(&nor, "batch Aa Bb Y");
     damage(newest().at, newest().len, ZEROS);
-    forge_orphan(newest().at + 3, newest_sequence(), bytes, sizeof bytes);
+    forge_delivery(newest().at + 3);
     run("P lost0 Ba:replay P Ba:replay");
 }
 
-/* The last bytes of a record that ends there become the head of one whose
-   response and check are what follows. */
-static void hide_record(uint32_t end)
+/* Runs two lines.  The last bytes of the newest record of the first become the
+   head of a record whose response and check are what the second wrote. */
+static void hide_record(const char *line, const char *next)
 {
     enum { HEAD = 7, RESPONSE = 40, LEN = HEAD + RESPONSE + 4 };
     uint8_t bytes[LEN] = { 0x82, 1 << 1, 8, 0, 0, 0, RESPONSE };
-    uint8_t *at = the.medium.bytes + end - HEAD;
-    uint32_t check, time = 0;
+    uint32_t at, check, time = 0;
 
-    memcpy(bytes + HEAD, at + HEAD, LEN - HEAD);
+    device_on(&nor, line);
+    at = newest().at + newest().len - HEAD;
+    run(next);
+    memcpy(bytes + HEAD, the.medium.bytes + at + HEAD, LEN - HEAD);
     do {
         assert_true(++time < 1u << 21);
         bytes[3] = 0x80 | (time & 127);
         bytes[4] = 0x80 | (time >> 7 & 127);
         bytes[5] = time >> 14 & 127;
         check = inside_check(the.table, bytes, newest_sequence(),
-                             (end - HEAD) % the.medium.sector_size, LEN);
+                             at % the.medium.sector_size, LEN);
     } while ((check & 0xFFFF) !=
              (bytes[LEN - 4] | (uint32_t)bytes[LEN - 3] << 8));
     the.damaged = 1;
-    memcpy(at, bytes, HEAD);
+    memcpy(the.medium.bytes + at, bytes, HEAD);
 }
 
 /* In a record that is damaged it hides none that follows. */
 TEST(s5_a_hidden_record_hides_none_that_follows)
 {
-    operation b;
-
-    device_on(&nor, "Aa Bb,retention=777777");
-    b = newest();
-    run("Bc Cc Bd");
-    hide_record(b.at + b.len);
+    hide_record("Aa Bb,retention=777777", "Bc Cc Bd");
     run("P loss Ba:replay Bc:replay Bd:uncertain");
 }
 
 /* In a torn batch it ends after the newest record, and is no loss later. */
 TEST(a_hidden_record_does_not_move_the_end_of_a_sector)
 {
-    operation b;
-
-    device_on(&nor, "batch Aa Y Bb,retention=777777");
-    b = newest();
-    run("Bc");
-    hide_record(b.at + b.len);
+    hide_record("batch Aa Y Bb,retention=777777", "Bc");
     run("P lost0 Bc:recover Y P lost0 Bd Y P lost0 Ba:replay");
 }
 
