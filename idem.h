@@ -3101,10 +3101,10 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 
    The search for an entry starts at a hash of the scope, and ends at an entry
    that was never used.  So no entry is ever moved, or marked as free; another
-   sender may take it over.  A claim that takes over an entry
-   with a floor records whose that was, so that every later boot drops the same
-   floor (R1e).  Two scopes with one hash share an entry: floors only rise, so
-   more is refused, and nothing is executed twice.
+   sender may take it over.  A claim that takes over an entry with a floor
+   records whose that was, so that every later boot drops the same floor (R1e).
+   Two scopes with one hash share an entry: floors only rise, so more is
+   refused, and nothing is executed twice.
 
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor

@@ -4,10 +4,10 @@
 // The LED changes once for each key, even if the power goes in between: key,
 // answer and the LED's state are one record in the EEPROM.  Set the brown-out
 // fuse.  Begin with an empty line: until the first line has ended nothing is
-// executed, for it may be the rest of one.  Wait for the answer
-// before you send the next line: while the EEPROM is written, for seconds, no
-// more than 63 characters are kept, and what is lost from a line makes another
-// command of it.  So does noise: serial/protocol.h has a check.
+// executed, for it may be the rest of one.  Wait for the answer before you send
+// the next line: while the EEPROM is written, for seconds, no more than 63
+// characters are kept, and what is lost from a line makes another command of
+// it.  So does noise: serial/protocol.h has a check.
 //
 // The last 16 bytes of the EEPROM are the secret, random and this device's own:
 // write them with your programmer, once, when the device is made.
