@@ -2884,10 +2884,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
          stand there;
-     D10. the newest sector counts, and one between it and the one that it names
-         counts by A2, and so was a head later.  So the newest was begun in
-         vain, and its erase was interrupted: it is skipped; the next that
-         counts is the head.
+     D10. the newest sector counts, and one between it and the one that it
+         names, less than sector_count before it, counts by A2, and so was a
+         head later.  So the newest was begun in vain, and its erase was
+         interrupted: it is skipped; the next that counts is the head.
 
    D7 is found again at each opening until one of the two headers is erased; D8
    of a number that has no entry until that has expired.
@@ -4237,11 +4237,14 @@ static int idemi_reading_has_changed(idem_table *t)
 }
 
 /* True if a sector between a sequence and the older one that it names was a
-   head: it has a record after its commit record. */
+   head: it has a record after its commit record.  One of an earlier round of
+   the ring could only stand there because its erase has failed. */
 static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
                                         uint32_t sequence)
 {
-    while (--sequence > named) {
+    uint32_t left = IDEMI_SECTOR_COUNT(t->journal);
+
+    while (--left > 0 && --sequence > named) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
         if (!h)
             continue;
