@@ -936,8 +936,7 @@ typedef struct idem_table {
     idem_short scanned_of;      /* item of the sender that was at its quota last
                                    (idemi_item); 0: none */
     idem_short scanned;         /* the outcome to which the last search for one
-                                   of that sender to evict came; while a journal
-                                   is read, the last one with an age */
+                                   of that sender to evict came */
     const idem_config *config;
     unsigned char *slots;       /* this and the next four point into the memory,
                                    as idemi_opening_memory lays it out */
@@ -1155,10 +1154,10 @@ typedef union idem_fingerprint_state {
      open                 clears all memory; with a journal reads the headers up
                           to seven times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
-                          A relocated outcome is sorted among those of its
-                          sector.  All n slots for each boot in these sectors,
-                          each loss, each sender that was forgotten, and each
-                          that has no entry and finds none without a floor
+                          Sorts the outcomes: n log n.  All n slots for each
+                          boot in these sectors, each loss, each sender that was
+                          forgotten, and each that has no entry and finds none
+                          without a floor
      any that writes      one program; in a rotation one erase (after one that
                           was interrupted, one more for each sector that it had
                           begun), the header, the commit record, as many
@@ -2517,7 +2516,7 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    ------------------------------------------------------------------------ */
 
 /* Takes a finished slot out of the order; a search that has come to it goes on
-   before it (idemi_command_find_evictable, idemi_opening_find_older). */
+   before it (idemi_command_find_evictable). */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     const idem_link *link = &t->links[slot];
@@ -2553,16 +2552,12 @@ static unsigned idemi_order_newest(const idem_table *t)
     return t->links[IDEMI_CAPACITY(t)].older;
 }
 
-/* Inserts a finished slot into the order, after `older`.  Keeps O1 if it was
-   completed after that, and not after the next one. */
-static void idemi_order_insert(idem_table *t, unsigned slot, unsigned older)
+/* Makes a slot the next one after another; of both one may be `capacity`, the
+   ends of the order. */
+static void idemi_order_link(idem_table *t, unsigned older, unsigned newer)
 {
-    unsigned newer = t->links[older].newer;
-
-    t->links[slot].older = (idem_short)older;
-    t->links[slot].newer = (idem_short)newer;
-    t->links[older].newer = (idem_short)slot;
-    t->links[newer].older = (idem_short)slot;
+    t->links[older].newer = (idem_short)newer;
+    t->links[newer].older = (idem_short)older;
 }
 
 /* The oldest outcome that may be evicted, of a scope or, with NULL, of any, and
@@ -2884,10 +2879,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
          stand there;
-     D10. the newest sector counts, and one between it and the one that it names
-         counts by A2, and so was a head later.  So the newest was begun in
-         vain, and its erase was interrupted: it is skipped; the next that
-         counts is the head.
+     D10. the newest sector counts, and one between it and the one that it
+         names, less than sector_count before it, counts by A2, and so was a
+         head later.  So the newest was begun in vain, and its erase was
+         interrupted: it is skipped; the next that counts is the head.
 
    D7 is found again at each opening until one of the two headers is erased; D8
    of a number that has no entry until that has expired.
@@ -3501,9 +3496,10 @@ IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
 }
 
 /* Makes a claim an outcome with the status in `flags`, completed `age` ms
-   ago, after that of `older`.  Keeps O1, O3, K1 and K3. */
+   ago, the newest of the order.  Keeps O1 (while a journal is read
+   idemi_opening_sort does), O3, K1 and K3. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
-                              uint32_t age, unsigned older)
+                              uint32_t age)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -3511,7 +3507,8 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
     s->flags = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
                          (s->flags & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
-    idemi_order_insert(t, slot, older);
+    idemi_order_link(t, idemi_order_newest(t), slot);
+    idemi_order_link(t, slot, IDEMI_CAPACITY(t));
     idemi_order_note_expiry(t, s);
 }
 
@@ -4237,11 +4234,14 @@ static int idemi_reading_has_changed(idem_table *t)
 }
 
 /* True if a sector between a sequence and the older one that it names was a
-   head: it has a record after its commit record. */
+   head: it has a record after its commit record.  One of an earlier round of
+   the ring could only stand there because its erase has failed. */
 static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
                                         uint32_t sequence)
 {
-    while (--sequence > named) {
+    uint32_t left = IDEMI_SECTOR_COUNT(t->journal);
+
+    while (--left > 0 && --sequence > named) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
         if (!h)
             continue;
@@ -4990,21 +4990,6 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     return own;
 }
 
-/* The newest outcome that is at least `age` old, or `capacity`.  The search
-   starts at the last one that had an age, which mostly is close to it. */
-static unsigned idemi_opening_find_older(const idem_table *t, uint32_t age)
-{
-    unsigned ends = IDEMI_CAPACITY(t), newer;
-    unsigned older = age ? t->scanned : idemi_order_newest(t);
-
-    while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
-        older = t->links[older].older;
-    while ((newer = t->links[older].newer) != ends &&
-           t->clock - idemi_slot_at(t, newer)->time >= age)
-        older = newer;
-    return older;
-}
-
 /* Applies a record in a sector; returns its item, or IDEMI_NONE. */
 IDEMI_APART
 static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
@@ -5034,10 +5019,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         s->response_len = r->of.s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->age,
-                          idemi_opening_find_older(t, r->age));
-        if (r->age)
-            t->scanned = (idem_short)slot;
+        idemi_keys_finish(t, slot, r->flags, r->age);
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
                                      ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
@@ -5502,9 +5484,54 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
     }
 }
 
+static uint32_t idemi_opening_age(const idem_table *t, unsigned slot)
+{
+    return t->clock - idemi_slot_at(t, slot)->time;
+}
+
+/* The first outcome after `slot` that was completed before the one in front of
+   it; or `capacity`. */
+static unsigned idemi_opening_run_end(const idem_table *t, unsigned slot)
+{
+    unsigned ends = IDEMI_CAPACITY(t), older = slot;
+
+    while (slot != ends &&
+           idemi_opening_age(t, slot) <= idemi_opening_age(t, older)) {
+        older = slot;
+        slot = t->links[slot].newer;
+    }
+    return slot;
+}
+
+/* Sorts the outcomes by completion: relocated ones were read after newer ones.
+   Merges each two runs that are sorted, until there is one.  Makes O1 hold. */
+static void idemi_opening_sort(idem_table *t)
+{
+    unsigned ends = IDEMI_CAPACITY(t);
+
+    while (idemi_opening_run_end(t, t->links[ends].newer) != ends) {
+        unsigned a = t->links[ends].newer, last = ends;
+        while (a != ends) {
+            unsigned b = idemi_opening_run_end(t, a), a_end = b;
+            unsigned b_end = idemi_opening_run_end(t, b);
+            while (a != a_end || b != b_end) {
+                unsigned *next = b == b_end || (a != a_end &&
+                                                idemi_opening_age(t, a) >=
+                                                    idemi_opening_age(t, b))
+                                     ? &a : &b;
+                idemi_order_link(t, last, *next);
+                last = *next;
+                *next = t->links[last].newer;
+            }
+            a = b_end;
+        }
+        idemi_order_link(t, last, ends);
+    }
+}
+
 /* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys.  No floor is
-   unsaved: each was read. */
+   counts each key in its sender's entry, drops expired keys, and sorts the
+   outcomes.  No floor is unsaved: each was read. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5519,6 +5546,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
     // Any outcome from before may have been evicted, but by IDEM_REJECT none.
     t->evicted_until = t->clock;
     idemi_keys_sweep(t);
+    if (IDEMI_JOURNAL(t))
+        idemi_opening_sort(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
@@ -6014,7 +6043,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
-    idemi_keys_finish(t, slot, flags, 0, idemi_order_newest(t));
+    idemi_keys_finish(t, slot, flags, 0);
     return IDEM_OK;
 }
 

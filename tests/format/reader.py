@@ -604,6 +604,7 @@ def is_stale(device, table, headers, header):
     """Whether a sector between it and the one that it names was a head."""
     between = [h for h in headers.values()
                if header.previous < h.sequence < header.sequence and
+               header.sequence - h.sequence < device.sector_count and
                has_record(device, h, h.relocated_end + device.granule)]
     if between:
         table.lost.add("D10")

@@ -667,6 +667,46 @@ TEST(s2_what_follows_such_a_boot_is_not_skipped_with_it)
     }
 }
 
+/* Of a journal only the headers are left, and, with `kept`, a sector of an
+   earlier round, which is not erased any more. */
+static void leave_headers(const medium *m, int kept)
+{
+    device *d = device_on(m, "");
+    uint32_t size = d->medium.sector_size, sector;
+
+    inside_start_far(d->table, 4000);
+    run("rotate6 Aa Ab");
+    sector = newest_sector();
+    if (kept)
+        d->medium.bad[sector / size] = FLASH_BAD_ERASE | FLASH_BAD_PROG;
+    run("rotate30");
+    for (uint32_t at = 0; at < d->medium.size; at += size)
+        if (at != sector || !kept)
+            damage(at + wrote.header_len, size - wrote.header_len, ANYTHING);
+    run("P loss");
+}
+
+/* The head that follows names no other. */
+TEST(s2_a_head_is_not_skipped_for_one_of_an_earlier_round)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        leave_headers(media[m], 1);
+        run("B5:uncertain C5:ok P B5:replay");
+    }
+}
+
+TEST(l1_no_more_headers_are_looked_for_than_there_may_be)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        uint32_t reads;
+        leave_headers(media[m], 0);
+        run("B5:uncertain C5:ok");
+        reads = the.medium.reads;
+        run("P");
+        assert_in_range(the.medium.reads - reads, 1, 2000);
+    }
+}
+
 /* Two heads were begun in vain.  The erase of the newer one was cut, and left
    bits that read as erased in the next boot, and as before later. */
 TEST(s2_a_sector_whose_erase_was_cut_does_not_come_back)
