@@ -423,6 +423,19 @@ static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result;
 }
 
+/* The first reads of a place are as if it and all after it were not there. */
+static int late_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    int result = device_read(ctx, at, dst, len);
+    uint32_t before = fickle.at - at;
+
+    if (before < len && fickle.after) {
+        memset((uint8_t *)dst + before, fickle.byte, len - before);
+        fickle.after--;
+    }
+    return result;
+}
+
 static void make_fickle(uint32_t at, uint32_t after, int byte)
 {
     fickle.at = at;
@@ -820,6 +833,32 @@ TEST(s6_nor_if_it_stands_where_a_sector_ends)
     damage(newest().at, newest().len, ZEROS);
     forge_delivery(newest().at + 3);
     run("P lost0 Ba:replay P Ba:replay");
+}
+
+/* .. nor an outcome that is torn, which names no claim. */
+TEST(s6_an_outcome_of_another_claim_moves_no_time)
+{
+    uint8_t bytes[] = { 0x82, 2, 2, 0xFF, 0xFF, 0xFF, 0x7F, 0, 0, 0, 0, 0 };
+
+    for (unsigned boots = 0; boots < 2; boots++) {
+        device_on(&nor, boots ? "Aa P Bb Y" : "Aa Bb");
+        forge_orphan(newest().at + newest().len, newest_sequence(), bytes,
+                     sizeof bytes);
+        run("P lost0 Ba:replay Bb:recover P lost0 Ba:replay Bb:recover");
+    }
+}
+
+/* Such bytes in a torn write that reads as erased, and as meant a moment later,
+   are not what a storage had that was not ready. */
+TEST(s5_a_record_hidden_in_an_unstable_key_prevents_no_opening)
+{
+    for (uint32_t times = 0; times < 6; times++) {
+        device_on(&nor, "Aa Bb");
+        forge_delivery(newest().at + newest().len + 3);
+        make_fickle(newest().at + newest().len, times, nor.erased);
+        the.storage.read = late_read;
+        run("P lost0 Ba:replay Bb:recover");
+    }
 }
 
 /* Runs two lines.  The last bytes of the newest record of the first become the
