@@ -2814,7 +2814,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      Q3. the high half of its check does not name the claim of its slot.
    An orphan changes nothing but the time (by P5 not even that).  Q1 and Q2 are
    no loss: the claim has been removed since.  In Q3 a record before it is
-   missing, or it is damaged.
+   missing, or it is damaged: its time may be, too.
 
    A sector counts if and only if its header is valid, and
      A1. all its relocated records are valid, one after the other up to
@@ -2838,10 +2838,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          time, and at the end.
      P5. In a sector, what is not a valid record is skipped granule by granule.
          A gap is skipped bytes, or the point after an orphan by Q3.  An orphan
-         that does not begin at the end of a record or of the header changes
-         nothing (but see D1, D2), and its bytes are searched: half a check is
-         no proof, as an enemy's key may hold such bytes.  But bytes up to its
-         end do not count as skipped.
+         by Q3, or that does not begin at the end of a record or of the header,
+         changes nothing (but see D1, D2), and its bytes are searched: half a
+         check is no proof, as an enemy's key may hold such bytes.  But bytes up
+         to its end do not count as skipped.
      P6. If a lost record may have had a time, no key ages from the sector's
          last record to the next header: one that was read after the lost record
          would count that time twice.  So it is after a loss by D1 to D4 or D9;
@@ -2906,8 +2906,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    headers, and the rest of the head, are read once more.  It was not ready
    (IDEM_E_STORAGE) if
      B1. a sector newer than the head counts by A2 now;
-     B2. no loss is known, and the head has a record after those that were read,
-         and not right there;
+     B2. no loss is known, and the head has a record as in D6 after those that
+         were read, and not right there;
      B3. the newest header is another one now, however often that is read;
      B4. no header was valid, it is not blank, and a read failed;
      B5. a header is valid right before the first sector of a journal is begun:
@@ -4257,8 +4257,9 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
    whether there is one.  Looked for are records
      from IDEMI_RECORDS_AT   first: a sector counts by A1 or A2
      IDEMI_AFTER_COMMIT      when the head was read: a newer sector counts by A2
-                             (B1); the head does if it has a record beyond those
-                             that were read, but not right there (B2)
+                             (B1); the head does if it has one of a slot or
+                             sender beyond those that were read, but not right
+                             there (B2)
    If none counts, and the oldest header names one: D5.  Leaves the defaults of
    the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
@@ -4277,7 +4278,8 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         named = h->previous;
         j->defaults = h->defaults;
         end = sequence == j->head ? j->at : h->relocated_end;
-        if (idemi_reading_has_record(t, sequence, records, end, 1)) {
+        if (idemi_reading_has_record(t, sequence, records, end,
+                                     sequence != j->head)) {
             if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
                 t->stats.lost |= 1;
                 continue;
@@ -5071,6 +5073,14 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
+/* True of an orphan at an offset that may not be a record, or not the one that
+   was written (P5): half its check is right. */
+static int idemi_opening_is_doubtful(const idem_journal *j,
+                                     const idemi_record *r, uint32_t at)
+{
+    return r->orphan == IDEMI_OTHER_CLAIM || (r->orphan && at != j->at);
+}
+
 /* P6: after a gap before the first header of a boot, moves the clock to the
    time of the record that this boot rewrote, the first valid one from an offset
    on.  Returns whether that has IDEMI_SYNCED (D2). */
@@ -5081,7 +5091,7 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
 
     while (at < end && (!idemi_reading_record(t, scan->h.sequence, at, r) ||
-                        (r->orphan && at != t->journal->at)))
+                        idemi_opening_is_doubtful(t->journal, r, at)))
         at = idemi_reading_skip(t, at, end);
     if (at >= end)
         return 0;
@@ -5102,8 +5112,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
 /* Reads a sector.  For each position:
      1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
-     3  an orphan after a gap: an enemy's key may hold bytes with half a check.
-        So it is searched, too, and changes nothing more, no time either
+     3  an orphan that is doubtful is searched, too, and changes nothing more
      4  the record's time; its content, or a loss if that does not fit (D8)
      5  it is the newest record, and the next header will end the sector here
    6  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
@@ -5138,7 +5147,10 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_count_loss(t, sequence);
             gap = 0;
         }
-        if (r->orphan && at != j->at) {                         // 3
+        if (idemi_opening_is_doubtful(j, r, at)) {              // 3
+            // An outcome whose claim is lost, or itself damaged; the last one
+            // of the sector may be torn.
+            gap |= r->orphan == IDEMI_OTHER_CLAIM;
             j->at = at + len;
             at = idemi_reading_skip(t, at, end);
             continue;
@@ -5150,9 +5162,6 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_apply_takeover(t, r);
             of = idemi_opening_apply(t, r, sequence);
         }
-        // An outcome whose claim is lost, or itself damaged; the last one of
-        // the sector may be torn.
-        gap |= r->orphan == IDEMI_OTHER_CLAIM;
         // Not the commit record: as long as it is the last one, the rewritten
         // record before it is the newest.
         if (at != relocated_end || r->slot)                     // 5

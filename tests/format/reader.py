@@ -525,6 +525,12 @@ def apply(device, table, r):
         slot.undelivered = False
 
 
+def is_doubtful(r, at, behind):
+    """Whether an orphan is none that was written, perhaps; `behind`: the end of
+    the record before it."""
+    return r.orphan == OTHER_CLAIM or r.orphan and at != behind
+
+
 def read_sector(device, table, header, named_by):
     """The records of a sector; `named_by`: the last header that names it.
     Returns whether any are lost, or may be torn: no key ages until the next
@@ -544,19 +550,19 @@ def read_sector(device, table, header, named_by):
         if gap and (behind < header.relocated_end or r.flags & DURABLE):
             lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
-        if r.orphan and at != behind:
+        if is_doubtful(r, at, behind):
+            gap = gap or r.orphan == OTHER_CLAIM
             behind = r.end
             at += device.granule
             continue
         apply(device, table, r)
         if not r.fits and not r.orphan:
             lost.add("D8")
-        gap = gap or r.orphan == OTHER_CLAIM
         behind = at = r.end
     if gap and named_by and named_by.first:
         while at < device.sector_size:
             r = record_of(device, header, at, table.slots)
-            if r and not (r.orphan and at != behind):
+            if r and not is_doubtful(r, at, behind):
                 advance(device, table, table.time + r.time)
                 if r.flags & DURABLE:
                     lost.add("D2")
