@@ -417,6 +417,13 @@ chosen() {
         printf 'chosen: %s, ' $1 && "$out/chosen" $keys
 }
 
+# ordered: what opening costs if outcomes came in another order
+ordered() {
+    "$cc" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror \
+        -fsanitize-coverage=trace-pc -I. -Itests tests/check/opening.c \
+        -o "$out/opening" && "$out/opening"
+}
+
 # timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
 # shows a secret
 timeless() {
@@ -434,6 +441,7 @@ part_attack() {
     for hash in SIPHASH HALFSIPHASH FNV; do
         checked chosen $hash
     done
+    checked ordered
     levels="-O0 -O2 -Os"
     [ "$short" != 1 ] || levels=-O2
     for level in $levels; do

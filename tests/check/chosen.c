@@ -7,35 +7,19 @@
  *
  *     build/chosen KEYS           prints the cost; returns 1 on a miss
  *
- * The cost is the number of basic blocks that are executed, which
- * -fsanitize-coverage=trace-pc counts: the same on a slow machine, and on a busy
- * one.  Under FNV-1a it is at least ten times as much, else less than a tenth
- * more.
+ * The cost is a number of basic blocks (blocks.h).  Under FNV-1a it is at least
+ * ten times as much, else less than a tenth more.
  */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BITS = 15 };                 // of a key's number; a block for each
-
-#ifdef __clang__
-#define NOT_COUNTED __attribute__((no_sanitize("coverage")))
-#else
-#define NOT_COUNTED __attribute__((no_sanitize_coverage))
-#endif
-
-static uint64_t blocks;
-
-/* The compiler has it called by every basic block. */
-void __sanitizer_cov_trace_pc(void);
-NOT_COUNTED void __sanitizer_cov_trace_pc(void)
-{
-    blocks++;
-}
 
 /* Crafting for FNV-1a, one step of which is hash = (hash ^ byte) * prime: the
    first four bytes make the hash 0, which a byte 0 leaves as it is, and five

@@ -5,8 +5,6 @@
  */
 #include "scenario.h"
 
-#include <time.h>
-
 /* What is read at once is as much as the memory has room for, up to a bound. */
 TEST(a_journal_is_read_alike_in_any_memory)
 {
@@ -31,66 +29,6 @@ TEST(opening_reads_no_byte_more_than_seven_times)
             the.medium.read_map = NULL;
         }
     }
-}
-
-static flash many_cells;
-static idem_storage many_sectors = {
-    .ctx = &many_cells, .read = flash_read, .prog = flash_prog,
-    .erase = flash_erase, .sector_size = 4096, .sector_count = 5,
-    .prog_size = 1, .erased = 0xFF };
-
-/* Seconds to open a journal whose outcomes were all relocated.  Those of every
-   `step`-th slot, from each start on, were completed one after the other. */
-static double seconds_to_open(unsigned step)
-{
-    enum { MANY = 8000 };
-    static idem_claim claims[MANY];
-    idem_config config = { .capacity = MANY + 1, .key_max = 4,
-                           .storage = &many_sectors, .secret = SECRET };
-    idem_reply reply;
-    idem_outcome outcome = { 0 };
-    idem_table table;
-    uint32_t key = 0, now = 0, last;
-    idem_request rq = { .key = &key, .key_len = 4 };
-    double best = 1e9;
-    void *memory;
-    size_t size;
-
-    many_sectors.sector_count = idem_sector_count(&config);
-    is(medium_make(&many_cells, &many_sectors, 0), 0);
-    size = idem_memory_size(&config);
-    memory = medium_allocate(size);
-    is(idem_open(&table, &config, memory, size, now), IDEM_OK);
-    for (; key < MANY; key++)
-        is(idem_begin(&table, &claims[key], &reply, &rq, now), IDEM_EXECUTE);
-    for (uint32_t start = 0; start < step; start++)
-        for (uint32_t i = start; i < MANY; i += step)
-            is(idem_complete(&table, &claims[i], &outcome, now += 10), IDEM_OK);
-    last = inside_sequence(&table) + many_sectors.sector_count;
-    while (inside_sequence(&table) < last) {
-        is(idem_begin(&table, claims, &reply, &rq, ++now), IDEM_EXECUTE);
-        is(idem_release(&table, claims, now), IDEM_OK);
-    }
-    for (int i = 0; i < 3; i++) {
-        clock_t start = clock();
-        is(idem_open(&table, &config, memory, size, now), IDEM_OK);
-        start = clock() - start;
-        best = (double)start < best ? (double)start : best;
-    }
-    is(idem_check(&table), 0);
-    free(memory);
-    medium_end(&many_cells);
-    return best / CLOCKS_PER_SEC;
-}
-
-/* Those of one sector may have been completed long before and after others. */
-TEST(l1_in_which_order_outcomes_came_costs_little)
-{
-    double in_order = seconds_to_open(1), others = seconds_to_open(2);
-
-    if (others > 3 * in_order)
-        print_error("%f s, and %f s\n", in_order, others);
-    assert_true(others <= 3 * in_order);
 }
 
 /* Where no record is, as on blank storage, bytes are not read one by one. */
