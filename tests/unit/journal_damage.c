@@ -214,6 +214,11 @@ static const scenario scenarios[] = {
       "damage,how=# P loss Bb:uncertain" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
+    // Of a batch the outcome of b is left alone.  Its claim's token is bound by
+    // 16 bits: those of an older claim in the slot may be the same.
+    { "s3_an_outcome_whose_claim_may_be_torn_away_has_its_key",
+      "roomy: batch Ba Y Ra note1 Bb note2 Cb damage1,how=3 damage2,how=3 P "
+      "lost0 Bb:replay" },
     { "s3_a_record_hidden_in_a_response_is_not_taken",
       "nor: size=4096 response=208 Bb Ba Ra Ib note Bc damage,how=5,at=0 P "
       "lost1 Ga:none" },
