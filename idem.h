@@ -912,6 +912,7 @@ typedef struct idem_journal {
     uint32_t record_limit;      /* bytes of any record, in whole granules */
     uint32_t window, window_end;    /* opening: the part of a sector that is
                                    in the buffer; window_end 0: none */
+    uint32_t durable;           /* claims up to this token are, its low half */
 } idem_journal;
 
 /* C++ must not copy these: two tables would write to one memory, and a copied
@@ -2954,6 +2955,14 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
     return idemi_storage_result(t, (m->read)(m->ctx, at, dst, len));
 }
 
+/* True of the token of a claim that may not be durable yet. */
+static int idemi_storage_is_pending(const idem_table *t, idem_token token)
+{
+    uint32_t newest = (uint32_t)t->token;
+
+    return newest - (uint32_t)token < newest - t->journal->durable;
+}
+
 /* Makes all programs durable.  After a failure nobody knows which are: nothing
    is written until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
@@ -2966,6 +2975,7 @@ static int idemi_storage_sync(idem_table *t)
     if (j->broken)
         return IDEM_E_STORAGE;
     j->unsynced = 0;
+    j->durable = (uint32_t)t->token;
     return IDEM_OK;
 }
 
@@ -4834,13 +4844,16 @@ static int idemi_journal_reserve(idem_table *t)
 }
 
 /* Writes the outcome of a slot's claim; with its key if the claim was not
-   written, or if there is state: they must be in one record.  An earlier state
-   in this batch is synced first: this one was computed from it, and a torn
-   batch could keep the later one alone. */
+   written, or is not durable: a torn batch could keep the outcome alone, and 16
+   bits do not prove that it is not of an older claim (S3).  Also if there is
+   state: they must be in one record.  An earlier state in this batch is synced
+   first: this one was computed from it, and a torn batch could keep the later
+   one alone. */
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
-    if (IDEMI_CONFIG(t)->volatile_claims)
+    if (IDEMI_CONFIG(t)->volatile_claims ||
+        idemi_storage_is_pending(t, idemi_slot_at(t, slot)->token))
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
@@ -5343,6 +5356,7 @@ static int idemi_opening_journal(idem_table *t)
     idemi_journal_close(j);
     // Damaged, a sector after the head may have granted tokens, too.
     t->token = idemi_record_token(t, j->sequence + 1, 0);
+    j->durable = (uint32_t)t->token;
     return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
 }
 
@@ -6970,6 +6984,7 @@ static int idemi_public_sync_unlocked(idem_table *t)
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
     uint32_t sequence = j->sequence, at = j->at;
+    idem_token token = t->token;
     int failed, result;
 
     (void)idemi_public_leave(t, IDEM_OK);
@@ -6981,6 +6996,8 @@ static int idemi_public_sync_unlocked(idem_table *t)
         j->unsynced |= IDEMI_UNSYNCED;
     else if (j->sequence == sequence && j->at == at)
         j->unsynced = 0;
+    if (!failed && idemi_storage_is_pending(t, token))
+        j->durable = (uint32_t)token;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
 }
 

@@ -195,13 +195,13 @@ static const scenario scenarios[] = {
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
       "vast: capacity=2 unjudged Bb Bc,retention=1000000 Cc L T fail1 Ba:storage "
       "works Ba note Ca damage,how=5,at=98 P loss Bb:uncertain" },
-    { "s3_in_a_torn_batch_an_outcome_is_bound_by_all_bits_of_its_token",
+    { "s3_in_a_torn_batch_an_outcome_is_bound_by_its_key",
       "vast: batch capacity=2 unjudged Bb Bc,retention=1000000 Cc Y L T fail1 "
-      "Ba:storage works Ba note Ca damage,how=4 P lost0 Bb:recover" },
+      "Ba:storage works Ba note Ca damage,how=4 P lost0 Ba:replay" },
     // Nor is one that is lost in front of an outcome which the next boot has
     // rewritten, and whose claim has left the journal since.
     { "a_rewritten_outcome_shows_what_was_durable_before_it",
-      "nor: size=1024 batch Ba rotate1 Bb note Cb Bc Cc Y Ca Y P Bb:replay "
+      "nor: size=1024 batch Ba rotate1 Bb note Y Cb Bc Cc Y Ca Y P Bb:replay "
       "rotate2 Y damage,how=5,at=80 P loss Bb:uncertain" },
     // Neither claim is there, but an outcome says that one was: they cannot both
     // be one torn record.
