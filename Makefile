@@ -113,8 +113,7 @@ demo-file: $(B)/file $(B)/inspect
 	@$(B)/inspect $(B)/file.journal
 
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device \
-    $(B)/answers_test $(B)/damage_test
-	@$(B)/damage_test
+    $(B)/answers_test
 	@rm -f $(B)/outbox $(B)/outbox.secret
 	@$(B)/answers_test $(B)/outbox
 	@$(B)/sender_test
@@ -252,9 +251,6 @@ $(B)/answers_test: FORCE
 $(B)/controller_test: FORCE
 	$(MADE) $(SERIAL) tests/demo/controller.c $(S)/traffic.c \
 	    $(S)/protocol.c $(S)/host.c -o $@
-
-$(B)/damage_test: FORCE
-	$(MADE) $(SERIAL) -I$(S) tests/demo/damage.c $(S)/protocol.c -o $@
 
 $(B)/sender_test: FORCE
 	$(MADE) $(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
