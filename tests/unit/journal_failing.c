@@ -497,7 +497,9 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
         }
         for (unsigned boot = 0; boot < 40; boot++)
             run("P K1");
-        run("P lost0 format lost0 B6:execute");     // forgets that, too
+        run("P lost0");
+        load();
+        run("format lost0 B6:execute");     // that forgets it, too
     }
 }
 
