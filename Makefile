@@ -35,7 +35,7 @@ test:                    ## unit, model and thread tests
 check:                   ## every compiler, option, sanitizer; static analysis
 	@CC="$(CC)" B="$(B)" sh tests/check/check.sh $(PART)
 
-STORAGE = cuts pairs failures extremes erases file format
+STORAGE = cuts pairs extremes erases file format
 
 crash:                   ## power cuts, storage that fails or is damaged
 	@for part in $${PART:-$(STORAGE)}; do \
@@ -154,7 +154,7 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh tests/demo/firmware/demo.sh
 
 # The parts of crash
-crash-cuts crash-pairs crash-failures crash-extremes crash-erases:
+crash-cuts crash-pairs crash-extremes crash-erases:
 	@part=$@; IDEM_STATES="$(STATES)" IDEM_SEEDS="$(SEEDS)" CC="$(CC)" \
 	    B="$(B)" sh tests/storage/storage.sh $${part#crash-}
 
@@ -168,8 +168,8 @@ crash-format:
         docs package install release fleet targets deps clean demo-serial \
         demo-patterns demo-file demo-sender demo-mqtt demo-migrate demo-words \
         demo-sketch demo-firmware demo-burst demo-coap demo-http demo-modbus \
-        demo-python crash-cuts crash-pairs crash-failures crash-extremes \
-        crash-erases crash-file crash-format FORCE
+        demo-python crash-cuts crash-pairs crash-extremes crash-erases \
+        crash-file crash-format FORCE
 
 # Compilers and C libraries; emulators; analysers; libraries to compare with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
