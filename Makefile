@@ -35,7 +35,7 @@ test:                    ## unit, model and thread tests
 check:                   ## every compiler, option, sanitizer; static analysis
 	@CC="$(CC)" B="$(B)" sh tests/check/check.sh $(PART)
 
-STORAGE = cuts pairs failures extremes erases file format
+STORAGE = cuts pairs extremes erases file format
 
 crash:                   ## power cuts, storage that fails or is damaged
 	@for part in $${PART:-$(STORAGE)}; do \
@@ -113,8 +113,7 @@ demo-file: $(B)/file $(B)/inspect
 	@$(B)/inspect $(B)/file.journal
 
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device \
-    $(B)/answers_test $(B)/damage_test
-	@$(B)/damage_test
+    $(B)/answers_test
 	@rm -f $(B)/outbox $(B)/outbox.secret
 	@$(B)/answers_test $(B)/outbox
 	@$(B)/sender_test
@@ -155,7 +154,7 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh tests/demo/firmware/demo.sh
 
 # The parts of crash
-crash-cuts crash-pairs crash-failures crash-extremes crash-erases:
+crash-cuts crash-pairs crash-extremes crash-erases:
 	@part=$@; IDEM_STATES="$(STATES)" IDEM_SEEDS="$(SEEDS)" CC="$(CC)" \
 	    B="$(B)" sh tests/storage/storage.sh $${part#crash-}
 
@@ -169,8 +168,8 @@ crash-format:
         docs package install release fleet targets deps clean demo-serial \
         demo-patterns demo-file demo-sender demo-mqtt demo-migrate demo-words \
         demo-sketch demo-firmware demo-burst demo-coap demo-http demo-modbus \
-        demo-python crash-cuts crash-pairs crash-failures crash-extremes \
-        crash-erases crash-file crash-format FORCE
+        demo-python crash-cuts crash-pairs crash-extremes crash-erases \
+        crash-file crash-format FORCE
 
 # Compilers and C libraries; emulators; analysers; libraries to compare with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -252,9 +251,6 @@ $(B)/answers_test: FORCE
 $(B)/controller_test: FORCE
 	$(MADE) $(SERIAL) tests/demo/controller.c $(S)/traffic.c \
 	    $(S)/protocol.c $(S)/host.c -o $@
-
-$(B)/damage_test: FORCE
-	$(MADE) $(SERIAL) -I$(S) tests/demo/damage.c $(S)/protocol.c -o $@
 
 $(B)/sender_test: FORCE
 	$(MADE) $(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@

@@ -1,32 +1,7 @@
 // SPDX-License-Identifier: 0BSD
 // The sketch Remember.ino: power goes before each byte that a command writes to
 // the EEPROM; repeated after the restart, it has changed the LED once.
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <string>
-
-enum { LED_BUILTIN, OUTPUT, LOW = 0, HIGH = 1 };
-#define F(text) text
-
-static std::string line_in, answers;
-static size_t taken;
-static int led_pin;
-
-static struct {
-    void begin(long) {}
-    int read()
-    {
-        return taken < line_in.size() ? (unsigned char)line_in[taken++] : -1;
-    }
-    void print(const char *text) { answers += text; }
-    void println(const char *text) { answers += std::string(text) + ";"; }
-    void println(int number) { answers += std::to_string(number) + ";"; }
-} Serial;
-
-static void pinMode(int, int) {}
-static uint32_t millis() { return 1; }
-static void digitalWrite(int, int level) { led_pin = level; }
+#include "Arduino.h"
 
 #include "examples/port/arduino/examples/Remember/Remember.ino"
 
@@ -38,8 +13,8 @@ static void start(const std::string &lines)
     len = 0;
     line_in = lines;
     taken = 0;
-    answers.clear();
-    led_pin = LOW;
+    printed.clear();
+    led = LOW;
     setup();
     for (size_t i = 0; i < line_in.size() + 5; i++)
         loop();
@@ -47,12 +22,12 @@ static void start(const std::string &lines)
 
 static int failed;
 
-static void is(const char *lines, const char *expected, int led)
+static void is(const char *lines, const char *expected, int lit)
 {
     start(std::string("\n") + lines);
-    if (answers == expected && led_pin == led)
+    if (printed == expected && led == lit)
         return;
-    std::printf("FAILED: %s: %s led %d\n", lines, answers.c_str(), led_pin);
+    std::printf("FAILED: %s: %s led %d\n", lines, printed.c_str(), led);
     failed = 1;
 }
 
@@ -70,7 +45,7 @@ int main()
        LOW);
     is("b on\nc on\n", "done before;done;", HIGH);
     start("c2 on\n");              // of "abc2 on": it did not run before
-    if (answers != "")
+    if (printed != "")
         is("c2 on\n", "not executed", HIGH);
     std::memcpy(before, eeprom, sizeof eeprom);
     for (; cut; cuts++) {
@@ -84,7 +59,7 @@ int main()
         }
         bytes_left = -1;
         start(" off\nd off\n");           // of a line that it heard the end of
-        if (led_pin != LOW || (answers != "done;" && answers != "done before;"))
+        if (led != LOW || (printed != "done;" && printed != "done before;"))
             is("d off\n", "done before;", LOW);
         is("d off\n", "done before;", LOW);
     }

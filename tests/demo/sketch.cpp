@@ -1,42 +1,11 @@
 // SPDX-License-Identifier: 0BSD
 // The sketch Hello.ino, fed with what comes over a serial port: how often the
 // LED changed, and what was answered.
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-
-enum { LED_BUILTIN, OUTPUT, LOW, HIGH };
-#define F(text) text
+#include "Arduino.h"
 #define ESP32                               // a chip with a random generator
 
-static std::string line_in, printed;
-static size_t taken;
-static unsigned changes;
-static int led = LOW;
 static uint8_t next_random = 7;
 static unsigned inputs;
-
-static struct {
-    void begin(long) {}
-    int read()
-    {
-        return taken < line_in.size() ? (unsigned char)line_in[taken++] : -1;
-    }
-    void print(const char *text) { printed += text; }
-    void println(const char *text) { printed += std::string(text) + ";"; }
-    void println(int number) { printed += std::to_string(number) + ";"; }
-} Serial;
-
-static void pinMode(int, int) {}
-static uint32_t millis() { return 1; }
-
-static void digitalWrite(int, int level)
-{
-    changes += level != led;
-    led = level;
-}
 
 // Without radio the generator has noise only while this is enabled.
 static bool noise;

@@ -61,7 +61,8 @@ cpp20() {
     echo 'int main() {}' | "$1" -std=c++20 -x c++ -fsyntax-only - \
         2> /dev/null || return 0
     for source in "$out"/*.c examples/*.c examples/serial/*.c \
-        examples/port/*.h tests/demo/firmware/*.c examples/mqtt/*.c; do
+        examples/port/*.h tests/demo/firmware/*.c examples/mqtt/*.c \
+        tests/docs/initialisers.cpp; do
         stand_ins="$ports $(callbacks "$source")"
         case $source in
         */port/avr_eeprom.h) continue ;;

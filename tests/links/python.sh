@@ -32,18 +32,20 @@ alike() {
         "$(wc -l <"$work/chance") by chance, SEED=$seed"
 }
 
+# with_outbox WORD...: runs the Python of stdin, which has outbox.py, with these
+# words
+with_outbox() {
+    { echo 'import sys; sys.path.insert(0, sys.argv.pop(1))
+import queue, time, types, outbox'; cat; } | timeout 60 python3 - "$examples/python" "$@"
+}
+
 # heard [NAME VALUE]...: what an answer with these user properties is taken for,
 # whose text cannot end a line of the list, or say anything to a terminal
 heard() {
-    python3 - "$examples/python" "$@" <<'END'
-import queue
-import sys
-import types
-sys.path.insert(0, sys.argv[1])
-import outbox
+    with_outbox "$@" <<'END'
 link = outbox.Link.__new__(outbox.Link)
 link.answers = queue.Queue()
-pairs = list(zip(sys.argv[2::2], sys.argv[3::2]))
+pairs = list(zip(sys.argv[1::2], sys.argv[2::2]))
 link.on_message(None, None, types.SimpleNamespace(
     payload=b"\x1b[2J\xfft\n", properties=types.SimpleNamespace(
         UserProperty=pairs, CorrelationData=b"key")))
@@ -67,12 +69,7 @@ answers() {
 # Two processes with one outbox and one name: an answer to what the other one
 # sent ends a command that this one has not sent yet.
 early() {
-    is "$(python3 - "$examples/python" <<'END'
-import queue
-import sys
-import types
-sys.path.insert(0, sys.argv[1])
-import outbox
+    is "$(with_outbox <<'END'
 box = outbox.Outbox("early.box")
 link = types.SimpleNamespace(answers=queue.Queue(), ready=False)
 link.answers.put((box.add("a", b"5"), "OK", 0, "0x00", "poured"))
@@ -85,12 +82,7 @@ END
 
 # One that was sent is too late for another time while there is no broker, too.
 late() {
-    is "$(timeout 60 python3 - "$examples/python" <<'END'
-import queue
-import sys
-import types
-sys.path.insert(0, sys.argv[1])
-import outbox
+    is "$(with_outbox <<'END'
 box = outbox.Outbox("late.box")
 box.add("a", b"5")
 box.db.execute("UPDATE command SET first_s = ?", (outbox.time.time() - 46800,))
@@ -105,18 +97,14 @@ END
 # wall went by so much and the other one by so much; sent first before a restart,
 # so long ago by the clock on the wall
 aged() {
-    python3 - "$examples/python" "$@" <<'END'
-import sys
-import time
-sys.path.insert(0, sys.argv[1])
-import outbox
-wall, running = map(float, sys.argv[2:4])
+    with_outbox "$@" <<'END'
+wall, running = map(float, sys.argv[1:3])
 outbox.time = type(sys)("clocks")
 outbox.time.time = lambda: 1e9
 outbox.time.CLOCK_BOOTTIME = time.CLOCK_MONOTONIC
 outbox.time.clock_gettime = lambda clock: 50.
-command = outbox.Command(1, b"key", b"5", 1e9 - float(sys.argv[4])
-                         if sys.argv[4:] else None)
+command = outbox.Command(1, b"key", b"5", 1e9 - float(sys.argv[3])
+                         if sys.argv[3:] else None)
 command.first_s = command.first_s or 1e9
 outbox.time.time = lambda: 1e9 + wall
 outbox.time.clock_gettime = lambda clock: 50. + running
@@ -138,10 +126,7 @@ ages() {
 # the first time stays.  An outbox whose keys may have been sent in one name is
 # not sent in another: they would be new there.
 shared() {
-    is "$(python3 - "$examples/python" <<'END'
-import sys
-sys.path.insert(0, sys.argv[1])
-import outbox
+    is "$(with_outbox <<'END'
 here, there = outbox.Outbox("shared.box"), outbox.Outbox("shared.box")
 here.add("a", b"5")
 number = there.pending()[0][0]

@@ -520,20 +520,6 @@ static inline void device_print_configuration(const device *d)
                s->sync ? ", sync" : "", d->medium.durable ? ", cache" : "");
 }
 
-static inline const char *device_answer_name(int result)
-{
-#define NAME(name, value, text) { value, #name },
-    static const struct { int value; const char *name; } names[] = {
-        IDEM_RESULTS(NAME)
-    };
-#undef NAME
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].value == result)
-            return names[i].name;
-    return "no answer of a call";
-}
-
 /* What the latest call asked for. */
 static inline void device_print_asked(const device *d)
 {
@@ -559,7 +545,7 @@ static inline void device_print_asked(const device *d)
                (long)a->outcome.code, a->outcome.len,
                a->has_state ? "with" : "no");
     printf("\n    answered: %s",
-           d->has_answered ? device_answer_name(d->answer) : "not yet");
+           d->has_answered ? answer_name(d->answer) : "not yet");
     if (a->what == 'B' && d->has_answered && d->answer == IDEM_REPLAY)
         printf(", status %d, code %ld, response of %u, age %u ms",
                a->reply->status, (long)a->reply->code,
@@ -669,7 +655,7 @@ static inline void device_print_allowed(const device *d)
             if (d->uncertain_ms && model_grants(allowed[n]))
                 allowed[n] = IDEM_UNCERTAIN;
             printf("%s%s", i + (unsigned)n ? ", " : " ",
-                   device_answer_name(allowed[n]));
+                   answer_name(allowed[n]));
             if (!which || allowed[n] == d->answer)
                 which = device_broken(d->answer, allowed[n]);
         }

@@ -43,7 +43,6 @@ REASON = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 # name: source, arguments
 JUDGES = {
     "crash": ("tests/storage/crash.c", ["--short", "--first"]),
-    "failures": ("tests/storage/failures.c", ["4999"]),
     "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"]),
     "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"]),
 }
@@ -128,7 +127,7 @@ class Finders:
         rest = sorted(names - set(FIRST + SECOND), key=lambda name: (
             name in SLOWEST, name in self.own, name))
         self.units = [name for name in FIRST + SECOND if name in names] + rest
-        self.tests = self.units + ["failures", "extremes", "erases", "crash"]
+        self.tests = self.units + ["extremes", "erases", "crash"]
 
     @staticmethod
     def implements(path):

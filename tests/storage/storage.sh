@@ -1,16 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Power cuts, failures and extreme configurations of the storage.
+# Power cuts and extreme configurations of the storage.
 #     storage.sh [PART...]
 #         cuts        power cut at every operation, torn in every way (crash.c)
 #         pairs       two cuts on media with sectors of 64 KB, with erases that
 #                     are polled, and whose next two sectors fail
-#         failures    every callback fails at every call
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
 # SHORT=1 takes fewer.  IDEM_STATES: samples that many states, three cuts deep;
-# IDEM_ONE_IN: each n-th failure; IDEM_SEEDS: that many seeds, rings, from
-# FIRST on.
+# IDEM_SEEDS: that many seeds, rings, from FIRST on.
 set -eu
 
 B=${B:-build}
@@ -54,11 +52,6 @@ part_pairs() {
     [ "${SHORT:-}" != 1 ] || echo "skipped: sectors of 64 KB"
 }
 
-part_failures() {
-    build failures failures -O2
-    "$B/failures" "${IDEM_ONE_IN:-$(either 29 997)}"
-}
-
 # With a wide index and with a narrow one, each with seeds of its own.
 part_extremes() {
     first=${FIRST:-$(either 1 16)}      # from here on there are cuts and failures
@@ -74,7 +67,7 @@ part_erases() {
     "$B/erases" rings "${FIRST:-1}" "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
-for part in ${*:-cuts pairs failures extremes erases}; do
+for part in ${*:-cuts pairs extremes erases}; do
     echo "-- $part"
     part_$part
 done

@@ -141,6 +141,37 @@ static void chip_cuts(void (*blank)(void))
     assert_true(n > 2 * CHIP_COMMANDS);
 }
 
+static void chip_works(void)
+{
+    is(chip_open(), IDEM_OK);
+    is(chip_work(), CHIP_COMMANDS);
+}
+
+/* Neither an opening nor a format touches the chip. */
+static inline void chip_is_left_alone(void)
+{
+    is(chip_open(), IDEM_E_STORAGE);
+    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
+       IDEM_E_STORAGE);
+    is(medium.ops, 0);
+}
+
+/* The cells do not take the end of a command, and the port says so. */
+static inline void chip_fails(int *how)
+{
+    idem_claim claim;
+    idem_reply reply;
+
+    make();
+    chip_works();
+    is(chip_begin(&claim, &reply, CHIP_COMMANDS), IDEM_EXECUTE);
+    *how = 1;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_E_STORAGE);
+    *how = 0;
+    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_OK);
+    chip_audit(CHIP_COMMANDS + 1);
+}
+
 /* The port check finds nothing. */
 static void chip_is_accepted(void)
 {
@@ -167,8 +198,7 @@ TEST(power_goes_at_each_operation)
 TEST(a_protected_chip_cannot_be_formatted)
 {
     make();
-    is(chip_open(), IDEM_OK);
-    is(chip_work(), CHIP_COMMANDS);
+    chip_works();
     chip_protected = 1;
     is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
        IDEM_E_STORAGE);

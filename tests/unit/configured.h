@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What tests of IDEM_CONFIG share: a medium and its storage.  To be included
- * between the header's interface and the configuration.
+ * What tests with a header of their own share: a medium and its storage.  To be
+ * included between the header's interface and the configuration.
  */
 #ifndef CONFIGURED_H
 #define CONFIGURED_H

@@ -189,6 +189,10 @@ static const scenario scenarios[] = {
     { "an_outcome_whose_claim_is_there_is_a_loss",
       "nor: Ba fail1 Ca:storage Ca:ok note damage,how=6 P lost1 Ba:uncertain "
       "Bb:uncertain" },
+    // .. which is not erased before another header has recorded that as a loss.
+    { "s4_what_shows_a_loss_is_there_until_it_is_recorded",
+      "nor: Ba fail1 Ca:storage Ca:ok note damage,how=6 P lost1 cut@ Bs:any P "
+      "Bb:uncertain" },
     { "so_is_a_sender_that_was_forgotten",
       "nor: numbers Ba Ca P na:ok note damage,how=6 P lost1" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
@@ -212,6 +216,10 @@ static const scenario scenarios[] = {
     { "two_damaged_records_before_an_outcome_of_another_claim_are_a_loss",
       "roomy: capacity=1 Bc P wait100100 rotate1 Bb note Cb note1 Bb "
       "damage,how=# P loss Bb:uncertain" },
+    // In a batch: the first record after it was torn, too.
+    { "a_commit_record_that_is_lost_is_no_loss_of_its_own",
+      "nor_8: batch Ba Ca Y P Bb note,n=1 note1 damage damage1 Bc Cc Y P lost0 "
+      "Ba:replay Bc:replay" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
     // Of a batch the outcome of b is left alone.  Its claim's token is bound by
@@ -545,8 +553,7 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
     load();
     run("P");
     // Behind an erase and n records.
-    flash_cut(&d->medium, 1 + (uint32_t)n, FLASH_NOTHING);
-    (void)answer('B', 20);
+    run_of("cut@ B20:any", 1 + (unsigned)n);
     from = newest_sector();
     memcpy(old, d->medium.bytes + from, size);
     end = wrote.of[n].at + wrote.of[n].len;
@@ -565,13 +572,11 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
 /* The same, and the relocated records are left: later than they should be. */
 TEST(time_does_not_run_back_in_what_an_erase_has_left)
 {
-    device *d = device_on(&roomy, "Ba Ca P wait9000");
+    device *d = device_on(&roomy, "Ba Ca P wait9000 unjudged cut2 Bb:any");
     uint8_t old[512];
     operation o;
 
-    d->damaged = 1;
-    flash_cut(&d->medium, 2, FLASH_NOTHING);        // an erase, one record
-    (void)answer('B', 1);
+    // an erase, one record
     o = wrote.of[1];
     memcpy(old, d->medium.bytes + o.at, o.len);
     run("P Bb,ms=200");
@@ -591,27 +596,11 @@ TEST(s4_a_header_names_the_head_before_that_is_gone)
     for (uint32_t n = 0; n < 6; n++) {
         device *d = device_on(&roomy, "Ba Ca");
         uint32_t size = d->medium.sector_size, head = newest_sector();
-        d->damaged = 1;
-        run("P");
-        flash_cut(&d->medium, n, FLASH_NOTHING);
-        (void)answer('B', 20);
+        run_of("unjudged P cut@ B20:any", n);
         flash_fill(&d->medium, head, size, d->medium.erased);
         run("P");
         if (d->medium.bytes[head + size] != d->medium.erased)
             assert_int_not_equal(answer('B', 0), IDEM_EXECUTE);
-    }
-}
-
-/* A sector whose header is damaged is not erased before another header has
-   recorded that as a loss. */
-TEST(s4_what_shows_a_loss_is_there_until_it_is_recorded)
-{
-    for (uint32_t n = 0; n < 8; n++) {
-        device *d = device_on(&nor, "Ba fail1 Ca:storage Ca:ok note damage,how=6 "
-                                    "P lost1");
-        flash_cut(&d->medium, n, FLASH_NOTHING);
-        (void)answer('B', 20);
-        run("P Bb:uncertain");
     }
 }
 
@@ -634,13 +623,11 @@ TEST(s4_nor_is_it_erased_after_an_erase_that_failed)
         d->storage.erase = erase_fails;
         run_of("rotate@", 1 + n / 30);
         erases_that_fail = 1;
-        d->damaged = 1;
-        run("rotate1 B5:execute C5:ok");
+        run("unjudged rotate1 B5:execute C5:ok");
         lose_header(newest_sector());
         run("P loss");
         erases_that_fail = n / 10 % 3;
-        flash_cut(&d->medium, n % 10, FLASH_NOTHING);
-        (void)answer('B', 20);
+        run_of("cut@ B20:any", n % 10);
         erases_that_fail = 0;
         run("P B5:uncertain");
     }
@@ -653,10 +640,7 @@ TEST(s4_a_head_after_two_failing_sectors_is_missed)
     for (uint32_t n = 0; n < 8; n++) {
         device *d = device_on(&nor_8, "Aa P");
         uint32_t next = newest_sector() / d->medium.sector_size + 1;
-        d->damaged = 1;
-        flash_cut(&d->medium, n, FLASH_NOTHING);
-        (void)answer('B', 20);
-        run("P");
+        run_of("unjudged cut@ B20:any P", n);
         d->medium.bad[next] = d->medium.bad[next + 1] = FLASH_BAD_ERASE;
         if (answer('B', 5) != IDEM_EXECUTE)
             run("B5:execute");
@@ -761,11 +745,9 @@ TEST(s5_a_tail_that_was_begun_anew_is_a_loss)
         uint32_t size = d->medium.sector_size, head;
         uint32_t sectors = d->storage.sector_count;
         run_of("rotate@ A4", 10 + n / 8);
-        run_of("rotate@ P", sectors - 1);
-        d->damaged = 1;
+        run_of("rotate@ P unjudged", sectors - 1);
         head = newest_sector() / size + sectors;
-        flash_cut(&d->medium, n % 8, FLASH_NOTHING);
-        (void)answer('B', 20);
+        run_of("cut@ B20:any", n % 8);
         for (uint32_t back = 0; back < 3; back++)
             lose_header((head - back) % sectors * size);
         run("P");
@@ -993,8 +975,7 @@ TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
         (void)answer('B', 20);
         ops = wrote.count - 1;
         device_on(&roomy, filled(line, 0, churn));
-        flash_cut(&the.medium, ops, FLASH_NOTHING);
-        (void)answer('B', 20);
+        run_of("cut@ B20:any", ops);
         commit = wrote.of[wrote.count - 2];
         from = newest_sector() + wrote.header_len;
         torn += commit.at > from;
@@ -1060,15 +1041,4 @@ TEST(s5_one_granule_of_a_longer_record_is_a_loss)
     run("Y unjudged +response=3");
     flash_fill(&the.medium, of.at + 8, of.len - 8, 0xFF);
     run("P loss");
-}
-
-/* In a batch: the first record after it was torn, too. */
-TEST(a_commit_record_that_is_lost_is_no_loss_of_its_own)
-{
-    operation commit;
-
-    device_on(&nor_8, "batch Ba Ca Y P Bb");
-    commit = wrote.of[wrote.count - 2];
-    damage(commit.at, newest().at + newest().len - commit.at, ANYTHING);
-    run("Bc Cc Y P lost0 Ba:replay Bc:replay");
 }

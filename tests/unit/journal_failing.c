@@ -121,9 +121,8 @@ TEST(failures_that_have_ended_use_up_no_sector_that_works)
 
 static void pass_over(uint8_t how, uint32_t bad)
 {
-    device *d = device_on(&nor_8, "sectors=18");
+    device *d = device_on(&nor_8, "sectors=18 unjudged");
 
-    d->damaged = 1;
     d->storage.verify = how >= FLASH_STUCK_PROG;
     d->medium.bad[bad] = how;
     d->medium.bad[(bad + 3 * (bad % 2)) % d->storage.sector_count] = how;
@@ -361,9 +360,7 @@ TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_untold)
                 if (open_without(0, many, blank ? FLASH_OK : FLASH_E_FAULT) !=
                     IDEM_OK)
                     continue;
-                flash_cut(&the.medium, 1, 0);
-                (void)answer('B', 9);
-                is(reopen(), IDEM_OK);
+                run("cut1 B9:any P");
                 if (answer('B', heads) != IDEM_REPLAY)
                     run("loss");
             }
@@ -384,7 +381,7 @@ TEST(s5_an_outage_of_reads_hides_nothing_of_its_own_boot)
                     IDEM_OK ||
                 answer('B', 9) != IDEM_EXECUTE || answer('C', 9) != IDEM_OK)
                 continue;
-            is(reopen(), IDEM_OK);
+            run("P");
             if (answer('B', 9) != IDEM_REPLAY)
                 run("loss");
         }
@@ -416,9 +413,7 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
         device_on(&roomy, lines[n % 3]);
         run_of("rotate@", n / 3);
         begin_outage(0, UINT32_MAX, FLASH_OK);
-        is(reopen(), IDEM_OK);
-        is(answer('B', 6), IDEM_E_STORAGE);
-        is(answer('B', 6), IDEM_E_STORAGE);
+        run("P B6:storage B6:storage");
         outage_of_reads.many = 0;
         is(reopen(), IDEM_OK);
         if (answer('B', 5) != IDEM_REPLAY)
@@ -437,8 +432,7 @@ static void begin_over(void)
     reads = outage_of_reads.count;
     load();
     begin_outage(0, reads + the.storage.sector_count, FLASH_OK);
-    is(reopen(), IDEM_OK);
-    is(answer('B', 6), IDEM_E_STORAGE);
+    run("P B6:storage");
 }
 
 /* It is seen then, and left alone, though calls are repeated. */
@@ -448,8 +442,7 @@ TEST(s2_no_more_is_written_over_a_journal_that_is_seen)
         device_on(&nor, "sectors=8 capacity=4");
         run_of("rotate@ B5,retention C5", 10 + n);
         begin_over();
-        run("B6:storage untouched B7:storage untouched m untouched");
-        is(reopen(), IDEM_OK);
+        run("B6:storage untouched B7:storage untouched m untouched P");
         if (answer('B', 5) != IDEM_REPLAY)
             run("loss");
     }
@@ -461,11 +454,8 @@ TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
 {
     for (uint32_t n = 0; n < 12 * 12; n++) {
         device_on(&nor, "sectors=8 capacity=4");
-        run_of("rotate@ A4 rotate4 P fail2", 10 + n / 12);
-        the.damaged = 1;
-        flash_cut(&the.medium, n % 12, FLASH_NOTHING);
-        (void)answer('B', 20);
-        (void)reopen();
+        run_of("rotate@ A4 rotate4 P fail2 unjudged", 10 + n / 12);
+        run_of("cut@ B20:any P:any", n % 12);
         begin_over();
         outage_of_reads.many = 0;
         is(reopen(), IDEM_OK);
@@ -475,10 +465,7 @@ TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
             is(reopen(), IDEM_OK);
             if (answer('G', 4) != IDEM_OK)
                 break;              // it was in the sector that was begun
-            flash_cut(&the.medium, cut, FLASH_NOTHING);
-            (void)answer('B', 21);
-            is(reopen(), IDEM_OK);
-            run("G4:ok");
+            run_of("cut@ B21:any P G4:ok", cut);
         }
     }
 }
@@ -498,9 +485,7 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
         run_of("rotate@", 1 + n / 3);
         memcpy(old, f->bytes, f->size);
         flash_fill(f, 0, f->size, f->erased);
-        the.damaged = 1;
-        is(reopen(), IDEM_OK);
-        run("B5:execute C5:ok");
+        run("unjudged P B5:execute C5:ok");
         for (uint32_t at = 0; at < f->size; at += 4096)
             if (at != 4096)             // where the new one is
                 flash_load(f, at, old + at, 4096);
@@ -508,22 +493,19 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
         save();
         for (uint32_t cut = 0; cut < 6; cut++) {
             load();
-            run("P");
-            flash_cut(f, cut, FLASH_NOTHING);
-            (void)answer('B', 6);
-            run("P B5:uncertain");
+            run_of("P cut@ B6:any P B5:uncertain", cut);
         }
         for (unsigned boot = 0; boot < 40; boot++)
             run("P K1");
-        run("P lost0 format");
-        is(the.table->stats.lost, 0);       // formatting forgets that, too
-        run("B6:execute");
+        run("P lost0");
+        load();
+        run("format lost0 B6:execute");     // that forgets it, too
     }
 }
 
 TEST(verify_finds_a_program_that_did_nothing)
 {
-    device_on(&nor_8, "verify Ba Ca")->damaged = 1;
+    device_on(&nor_8, "verify Ba Ca unjudged");
     for (uint32_t n = 0; n < 40; n++) {
         flash_fail(&the.medium, FLASH_PROG, n % 4, FLASH_SILENT, 0);
         in_time('B', 1, IDEM_EXECUTE);
@@ -541,7 +523,7 @@ static void outage(unsigned before, unsigned commands)
     device_on(&large, "capacity=16");
     for (unsigned n = 0; n < before; n++)
         run_of("wait6666 B@ C@,len=24,code=70000", n);
-    run_of("fail@,how=1,forever", FLASH_PROG);
+    run("fail1,how=1,forever");
     while (commands-- > 0)
         (void)answer('B', 94);
     run("works wait300000 M P");
@@ -577,9 +559,8 @@ TEST(l2_no_head_in_an_outage_is_the_last_one)
         for (unsigned erases = 1; erases < 4; erases++) {
             device_on(&nor, "capacity=16 lease=4294967295 Ba Bb Bc Bd Be Bf Bg "
                             "Bh Bi Bj Bk Bl Bm Bn Bo Ca,len=24 Cb,len=24 "
-                            "Cg,len=24 Ch,len=24");
-            run_of("fail@,how=1,forever", FLASH_PROG);
-            run_of("fail@,how=1,forever", FLASH_ERASE);
+                            "Cg,len=24 Ch,len=24 fail1,how=1,forever "
+                            "fail2,how=1,forever");
             for (unsigned n = 0; n < commands; n++)
                 (void)answer('B', 94);
             flash_fail(&the.medium, FLASH_PROG, 0, 0, 0);
@@ -654,8 +635,7 @@ static void fail_first_rotation(unsigned capacity, uint16_t granule,
         run("B90 C90,len=1 X90");
     if (before % 2)
         run("B90 C90,len=1");
-    run("P");
-    the.damaged = 1;
+    run("P unjudged");
     headers_that_fail = 2;
     (void)answer('B', 0);
     headers_that_fail = 0;
@@ -724,8 +704,7 @@ TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
     unsigned completed = 0;
 
     for (unsigned before = 1; before < 40; before++) {
-        device_on(&zeros, "capacity=12 A0 A1 A2 A3 A4 A5 A6 A7 A8 A9");
-        the.damaged = 1;
+        device_on(&zeros, "capacity=12 A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 unjudged");
         the.storage.prog = prog_commit_fails;
         for (unsigned n = 0; n < before; n++)
             run("B10 C10 X10");
@@ -749,8 +728,7 @@ TEST(s1_tokens_grow_by_less_than_the_ring_after_a_loss)
 {
     for (unsigned before = 1; before < 80; before++) {
         uint64_t token;
-        device_on(&nor, "capacity=20");
-        the.damaged = 1;
+        device_on(&nor, "capacity=20 unjudged");
         for (unsigned key = 0; key < 20; key++)
             run_of("B@ C@,len=24", key);
         for (unsigned n = 0; n < before; n++)
@@ -779,14 +757,9 @@ TEST(s4_what_lower_limits_hide_is_there_again_or_told)
 {
     for (uint32_t cut = 0; cut < 20; cut++) {
         device_on(&roomy, "scopes=1 key=100 capacity=8 response=4 state=0 "
-                          "A0 A2 A3 A4 P a P B17 P B1 P B9");
-        the.damaged = 1;
-        the.config.key_max = 8;
-        run("P loss");
-        flash_cut(&the.medium, cut, 0);
-        (void)answer('B', 7);
-        the.config.key_max = 100;
-        is(reopen(), IDEM_OK);
+                          "A0 A2 A3 A4 P a P B17 P B1 P B9 unjudged +key=8 P "
+                          "loss");
+        run_of("cut@ B7:any +key=100 P", cut);
         assert_int_not_equal(answer('B', 1), IDEM_EXECUTE);
         assert_int_not_equal(answer('B', 9), IDEM_EXECUTE);
     }
@@ -797,8 +770,7 @@ TEST(s4_what_lower_limits_hide_is_there_again_or_told)
 TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "Ba Ab P");
-        run_of("fail@,how=0,forever", FLASH_PROG);
+        device_on(media[m], "Ba Ab P fail1,forever");
         (void)answer('B', 0);
         assert_in_range(the.erases, 0, 2);
         assert_in_range(the.progs, 0, 2);

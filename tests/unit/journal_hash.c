@@ -50,23 +50,13 @@ static const header other = { other_open, other_begin, other_explain, OTHER };
 static const header compiled = { idem_open_, idem_begin, idem_explain,
                                  COMPILED };
 
-#include "../model/flash.h"
-#include "test.h"
+#include "configured.h"
 
-enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 0, SIZE, 8) };
-
-static flash medium;
-static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 0, 8) / 4];
 static idem_table table;
 static idem_claim claim;
 static idem_reply reply;
 static const idem_request request = { .key = "a", .key_len = 1 };
-static const idem_storage storage = {
-    .ctx = &medium, .read = flash_read, .prog = flash_prog,
-    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
-    .prog_size = 8, .erased = 0xFF,
-};
 static const idem_config config = {
     .capacity = 4, .key_max = 16, .response_max = 16,
     .secret = "sixteen secrets", .storage = &storage,
@@ -85,9 +75,7 @@ static int opened(const header *h, int hash)
 /* A journal that one made the other refuses, and says why. */
 static void is_refused(const header *by, const header *to)
 {
-    medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
-                      .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
-    is(flash_init(&medium, medium_memory), 0);
+    begin_new_storage();
     is(opened(by, by->hash), IDEM_OK);
     is(by->begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
     assert_null(by->explain(&config));

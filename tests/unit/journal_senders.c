@@ -144,6 +144,9 @@ static const scenario scenarios[] = {
     { "without_senders_numbers_count_as_lost",
       "nor: keys=96 beside=10 B56 C56 unjudged +senders=0 P loss "
       "Bb:uncertain" },
+    // A journal of keys alone.
+    { "without_senders_what_was_forgotten_is_no_loss",
+      "nor: beside=10 Bb Cb nb:ok Bd Cd +senders=0 P lost0 Bd:replay" },
     { "without_senders_there_is_none_to_forget",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
       "B26 C26 evicted1 unjudged +senders=0 P" },
@@ -532,14 +535,6 @@ TEST(the_record_of_a_floor_is_as_long_as_its_fields)
 {
     device_on(&nor, "beside=10 Bc L" OVER "Ba:old");
     is(newest().len, 4 + 8 + 8 + 4);
-}
-
-/* A journal of keys alone (b and d), in which a sender was forgotten. */
-TEST(without_senders_what_was_forgotten_is_no_loss)
-{
-    device_on(&nor, "beside=10 Bb Cb nb:ok Bd Cd");
-    the.config.senders = 0;
-    run("P lost0 Bd:replay");
 }
 
 /* The newest record, which is rewritten, is no floor without an entry. */

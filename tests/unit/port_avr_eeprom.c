@@ -48,16 +48,5 @@ static void make(void)
 /* Cells wear out. */
 TEST(a_write_that_did_nothing_is_a_failure)
 {
-    idem_claim claim;
-    idem_reply reply;
-
-    make();
-    is(chip_open(), IDEM_OK);
-    is(chip_work(), CHIP_COMMANDS);
-    is(chip_begin(&claim, &reply, CHIP_COMMANDS), IDEM_EXECUTE);
-    chip_protected = 1;
-    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_E_STORAGE);
-    chip_protected = 0;
-    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_OK);
-    chip_audit(CHIP_COMMANDS + 1);
+    chip_fails(&chip_protected);
 }

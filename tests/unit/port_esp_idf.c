@@ -159,8 +159,7 @@ TEST(nothing_of_a_journal_is_readable_in_an_encrypted_chip)
 
     for (int encrypted = 0; encrypted < 2; encrypted++) {
         make_partition(encrypted);
-        is(chip_open(), IDEM_OK);
-        is(chip_work(), CHIP_COMMANDS);
+        chip_works();
         for (uint32_t i = 0; i + 8 < medium.size; i++)
             found[encrypted] += !memcmp(medium.bytes + i, "12345678", 8);
     }

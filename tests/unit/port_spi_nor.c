@@ -177,15 +177,12 @@ TEST(above_16_mb_needs_4_address_bytes)
     make();
     nor.base = model.at = 17 * MB;
     starts("16 MB");
-    is(chip_open(), IDEM_E_STORAGE);
-    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
-       IDEM_E_STORAGE);
-    is(medium.ops + model.elsewhere, 0);
+    chip_is_left_alone();
+    is(model.elsewhere, 0);
     nor.address_bytes = 4;
     starts(NULL);
     chip_is_accepted();
-    is(chip_open(), IDEM_OK);
-    is(chip_work(), CHIP_COMMANDS);
+    chip_works();
     is(model.elsewhere, 0);
 }
 
@@ -211,9 +208,8 @@ TEST(a_journal_must_not_end_above_the_end_of_the_chip)
     nor.base += SPI_NOR_SECTOR;
     starts("the chip is smaller");
     // Nor does a program that goes on all the same erase what is there.
-    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
-       IDEM_E_STORAGE);
-    is(medium.ops + model.elsewhere, 0);
+    chip_is_left_alone();
+    is(model.elsewhere, 0);
     nor.base = 8 * MB;
     starts("the chip is smaller");
     nor.address_bytes = 4;
@@ -248,8 +244,7 @@ TEST(a_chip_that_was_not_started_is_not_used)
 TEST(a_chip_that_stays_busy_is_given_up)
 {
     make();
-    is(chip_open(), IDEM_OK);
-    is(chip_work(), CHIP_COMMANDS);
+    chip_works();
     model.busy = 1 << 30;
     model.polls = 0;
     is(chip_open(), IDEM_E_STORAGE);

@@ -147,12 +147,9 @@ TEST(nothing_is_touched_before_it_is_started)
 {
     make();
     map.area = NULL;
-    is(chip_open(), IDEM_E_STORAGE);
-    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
-       IDEM_E_STORAGE);
+    chip_is_left_alone();
     is(zephyr_flash_start(&storage, 1), -ENOENT);
-    is(chip_open(), IDEM_E_STORAGE);
-    is(medium.ops, 0);
+    chip_is_left_alone();
 }
 
 TEST(the_lock_is_the_mutex)

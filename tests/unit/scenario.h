@@ -41,6 +41,8 @@
  *             sectors of the ring are dead as must be
  *     uncertain9 pa       unknown keys are uncertain for, or up to: n; which
  *             attempt a claim is: n
+ *     cut2    the power goes, before that operation, as words.h has it; after
+ *             the call that it interrupts the line goes on
  *
  * After damage the model knows only the outcomes that a key has had: an answer
  * that the line does not have must be execute or ok.  Where a record is, is
@@ -178,10 +180,18 @@ static const char *filled(const char *line, unsigned how, unsigned at)
     return text;
 }
 
+/* After a call during which the power went, the next word. */
+static inline void run_line(const char *line)
+{
+    call_line(&the, line);
+    while (the.medium.off && *(the.at += strspn(the.at, " ")))
+        call_line(&the, the.at);
+}
+
 static inline void run(const char *line)
 {
     snprintf(running, sizeof running, "%s", line);
-    call_line(&the, line);
+    run_line(line);
 }
 
 /* .. in which @ is a number. */
@@ -451,7 +461,7 @@ static void run_whole(const medium *m, const char *line)
     if (sscanf(line, "times=%u", &times) == 1)
         line += strcspn(line, " ");
     for (line = make_device(m, KEYS_SCENARIO, line); times > 0; times--)
-        call_line(&the, line);
+        run_line(line);
     run_end();
 }
 

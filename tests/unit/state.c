@@ -16,7 +16,7 @@ static unsigned char bytes[SIZE * SECTORS];
 static uint32_t memory[DEVICE_MEMORY_SIZE(1) / 4];
 static device dispenser;
 static protocol_decoder decoder;
-static unsigned done, looks, progs_left;
+static unsigned answers, done, looks, failed, progs_left;
 static uint32_t poured, tick;           // in all, as the latest answer has it
 
 static int bytes_read(void *ctx, uint32_t at, void *dst, uint32_t len)
@@ -53,8 +53,10 @@ static void put(void *ctx, uint8_t byte)
     (void)ctx;
     if (!protocol_decode(&decoder, &m, byte))
         return;
+    answers++;
     done += m.result == PROTOCOL_DONE;
     looks += m.result == PROTOCOL_LOOK;
+    failed += m.result == PROTOCOL_FAILED;
     if (m.result == PROTOCOL_DONE)
         poured = protocol_get32(m.payload + 4);
 }
@@ -66,7 +68,7 @@ static const device_port port = { .put = put, .millis = millis,
 static void restart(void)
 {
     progs_left = UINT32_MAX;
-    done = looks = 0;
+    answers = done = looks = failed = 0;
     is(device_start(&dispenser, &port, &storage, memory, sizeof memory),
        IDEM_OK);
 }
@@ -77,20 +79,24 @@ static void blank(void)
     restart();
 }
 
-static void pour_five(const char *key)
+static void command(const char *key, const char *payload)
 {
-    uint8_t payload[3] = { 'p' }, frame[PROTOCOL_FRAME_MAX];
+    uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m = {
-        .kind = PROTOCOL_COMMAND, .payload = payload, .payload_len = 3,
+        .kind = PROTOCOL_COMMAND, .payload = (const uint8_t *)payload,
+        .payload_len = 3,
         .scope = (const uint8_t *)"panel", .scope_len = 5,
         .key = (const uint8_t *)key, .key_len = (uint8_t)strlen(key),
     };
-    size_t len;
+    size_t len = protocol_encode(frame, &m);
 
-    protocol_put16(payload + 1, 5);
-    len = protocol_encode(frame, &m);
     for (size_t i = 0; i < len; i++)
         device_receive(&dispenser, frame[i]);
+}
+
+static void pour_five(const char *key)
+{
+    command(key, "p\005\000");
 }
 
 /* The claim is written, and nothing after it. */
@@ -133,6 +139,12 @@ TEST(s4_a_pour_whose_outcome_was_lost_is_not_poured_again)
     pour_five("second");
     is(done, 1);
     is(poured, 10);
+    command("third", "???");                    // of nobody, whatever was lost
+    is(failed, 1);
+    restart();
+    pour_five("first");
+    is(done, 0);
+    is(looks, 1);
 }
 
 /* Any bit of what two pours have written. */
@@ -196,17 +208,24 @@ static const char *label_of(uint8_t kind, const void *key, size_t key_len)
     return label;
 }
 
+/* Flash that nobody programmed is the same in all devices.  And one that cannot
+   open its memory does not know what it has executed: it refuses nothing. */
 TEST(a_device_without_a_secret_of_its_own_does_not_start)
 {
-    static const uint8_t never_programmed[16];
+    static const uint8_t zeros[16];
+    uint8_t erased[16];
+    const uint8_t *const none[] = { NULL, zeros, erased };
     device_port other = port;
 
-    other.secret = NULL;
-    is(device_start(&dispenser, &other, &storage, memory, sizeof memory),
-       IDEM_E_ARG);
-    other.secret = never_programmed;
-    is(device_start(&dispenser, &other, &storage, memory, sizeof memory),
-       IDEM_E_ARG);
+    blank();
+    memset(erased, 0xFF, sizeof erased);
+    for (size_t i = 0; i < COUNT(none); i++) {
+        other.secret = none[i];
+        is(device_start(&dispenser, &other, &storage, memory, sizeof memory),
+           IDEM_E_ARG);
+        pour_five("first");
+        is(answers, 0);
+    }
 }
 
 TEST(no_key_has_the_label_of_a_number)

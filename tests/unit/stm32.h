@@ -232,18 +232,7 @@ TEST(a_torn_word_that_is_not_of_the_journal_is_not_swallowed)
    its cells did not take it. */
 TEST(a_worn_word_is_a_failure)
 {
-    idem_claim claim;
-    idem_reply reply;
-
-    make();
-    is(chip_open(), IDEM_OK);
-    is(chip_work(), CHIP_COMMANDS);
-    is(chip_begin(&claim, &reply, CHIP_COMMANDS), IDEM_EXECUTE);
-    worn = 1;
-    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_E_STORAGE);
-    worn = 0;
-    is(chip_complete(&claim, CHIP_COMMANDS), IDEM_OK);
-    chip_audit(CHIP_COMMANDS + 1);
+    chip_fails(&worn);
 }
 
 /* From a debugger, say, or another part of the program. */
@@ -253,14 +242,6 @@ TEST(an_old_error_does_not_fail_the_next_operation)
     is(chip_open(), IDEM_OK);
     registers.SR = OLD_ERROR;
     is(chip_work(), CHIP_COMMANDS);
-}
-
-static void nothing_is_touched(void)
-{
-    is(chip_open(), IDEM_E_STORAGE);
-    is(idem_format(&chip_table, &chip_config, chip_memory, CHIP_MEMORY, 0),
-       IDEM_E_STORAGE);
-    is(medium.ops, 0);
 }
 
 /* The chip takes the number of a page behind the bank's end for another's. */
@@ -274,9 +255,9 @@ TEST(a_journal_ends_in_its_bank)
     assert_true(storage.erase(&where, 1) != 0);
     is(medium.ops, 0);
     where.page = pages;
-    nothing_is_touched();
+    chip_is_left_alone();
     where.page = UINT32_MAX;
-    nothing_is_touched();
+    chip_is_left_alone();
 }
 
 #ifdef FLASH_BANK_2
@@ -284,9 +265,9 @@ TEST(a_bank_that_is_none_is_not_touched)
 {
     make();
     where.bank = 0;
-    nothing_is_touched();
+    chip_is_left_alone();
     where.bank = FLASH_BANK_1 | FLASH_BANK_2;
-    nothing_is_touched();
+    chip_is_left_alone();
 }
 
 /* An erase would be one of the first bank, that of the program. */
@@ -295,7 +276,7 @@ TEST(swapped_banks_are_not_touched)
     make();
     registers.OPTR ^= UINT32_C(1) << 20;
     if (!ONE_BANK)
-        nothing_is_touched();
+        chip_is_left_alone();
 }
 #endif
 
@@ -306,7 +287,7 @@ TEST(a_second_bank_that_is_not_there_is_not_touched)
 {
     make();
     registers.OPTR ^= UINT32_C(1) << 21;
-    nothing_is_touched();
+    chip_is_left_alone();
 }
 #endif
 
@@ -315,7 +296,7 @@ TEST(pages_of_another_size_are_not_touched)
 {
     make();
     registers.OPTR ^= FLASH_OPTR_DBANK;
-    nothing_is_touched();
+    chip_is_left_alone();
 }
 
 /* Where there is one, an erase takes the page of the whole flash for it. */
@@ -325,7 +306,7 @@ TEST(a_bank_that_is_not_there_is_not_touched)
     where.bank = FLASH_BANK_2;
     where.page = PAGE_FIRST;
     if (ONE_BANK)
-        nothing_is_touched();
+        chip_is_left_alone();
     else
         is(chip_open(), IDEM_OK);
 }

@@ -5,15 +5,15 @@
 # Every tests/unit/*.c is a program of its own, a main that runs cmocka's tests,
 # and is picked up by being there.  It is linked with the header, which idem.c
 # compiles once for all; but one that implements the header itself, to replace
-# what that calls, gets its own.  Every *.cpp is compiled and not run.
+# what that calls, gets its own.
 #
 # SEED and CALLS: of the model, which prints them when it fails.
 # A program run by hand, build/unit/table, prints more about what fails.
 set -eu
 
-: "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=-std=c99 -O0 -g}" "${B:=build}"
+: "${CC:=cc}" "${CFLAGS:=-std=c99 -O0 -g}" "${B:=build}"
 unit=$B/unit
-export CC CXX CFLAGS B unit
+export CC CFLAGS B unit
 [ -z "${SEED:-}" ] || export IDEM_SEED="$SEED"
 [ -z "${CALLS:-}" ] || export IDEM_CALLS="$CALLS"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -61,28 +61,17 @@ run() {
         echo "not ok - $1 died" >>"$unit/$1.tap"
 }
 
-compile_cpp() {
-    if $CXX -std=c++20 -Wall -Wextra -Wpedantic -Werror \
-        -Wno-missing-field-initializers -I. -fsyntax-only \
-        "tests/unit/$1.cpp" >"$unit/$1.tap" 2>&1
-    then echo "ok 1 - $1 compiles as C++20" >"$unit/$1.tap"
-    else echo "not ok 1 - $1 compiles as C++20" >>"$unit/$1.tap"; fi
-}
-
 if [ "${1-}" = --do ]; then
     [ -z "${3-}" ] || $2 "$3"
     exit
 fi
 
-names() { for f in tests/unit/*."$1"; do basename "$f" ".$1"; done; }
+names() { for f in tests/unit/*.c; do basename "$f" .c; done; }
 each() { xargs -n 1 -P "$jobs" sh "$0" --do "$1"; }
 
 mkdir -p "$unit"
 rm -f "$unit"/*.tap
-c=${*:-$(names c | grep -vx idem)}
-cpp=
-[ $# != 0 ] || ! echo 'int main() {}' |
-    $CXX -std=c++20 -x c++ -fsyntax-only - 2>/dev/null || cpp=$(names cpp)
+c=${*:-$(names | grep -vx idem)}
 headers=idem
 for name in $c; do
     [ -e "tests/unit/$name.c" ] || { echo "no tests/unit/$name.c"; exit 2; }
@@ -91,9 +80,8 @@ done
 echo $headers $c | each compile || :
 for header in $headers; do archive $header; done
 echo $c | each run
-echo $cpp | each compile_cpp
 
-for name in $c $cpp; do
+for name in $c; do
     [ -e "$unit/$name.tap" ] || echo "not ok - $name does not compile" \
         >"$unit/$name.tap"
     printf '%-20s%5d\n' "$name" "$(grep -c '^ok ' "$unit/$name.tap" || :)"
