@@ -124,7 +124,12 @@ migrate 1 "none: No such file" none new2 200,32,64,8,8192
 : >empty
 migrate 1 "empty: it was a journal" empty new2 200,32,64,8,8192
 migrate 1 "not a geometry, see" journal new2 200,32
-for geometry in 64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
+for geometry in 0,32,32,0,4096 20000000,1,0,0,262144; do
+    migrate 1 "$geometry: capacity: at least 1" journal new4 "$geometry"
+    [ ! -e new4 ] || fail "a file was made for \"$geometry\""
+done
+for geometry in 4294967360,32,32,0,4096 \
+    64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
     64,32,32,0,4096,-5 64,32,32,0,4096,32768 64,-1,32,0,4096 ''; do
     migrate 1 "not a geometry, see" journal new4 "$geometry"
     [ ! -e new4 ] || fail "a file was made for \"$geometry\""
