@@ -395,6 +395,10 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     [ "$(grep -c 'refuses the command: Not authorized' printed)" = 1 ] ||
         fail "it was not printed once that the command is refused"
     passed=$((passed + 1))
+    # One that takes QoS 0 alone: it would never get a command.
+    refusing qos
+    prints 1 "QoS not supported on server" \
+        "$B/pour" --port "$refusing" --retry 50 --deadline 3 a 5
     # A machine that sleeps while it waits to ask again: it is too late then.
     refusing busy
     ahead later 'clock != CLOCK_MONOTONIC && access("slept", F_OK) == 0'
