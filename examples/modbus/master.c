@@ -212,8 +212,9 @@ int main(int argc, char **argv)
     FILE *commands;
 
     if (argc != 5) {
-        fputs(help, argc == 2 ? stdout : stderr);
-        return argc == 2 ? 0 : 2;
+        int asked = argc == 2 && strcmp(argv[1], "--help") == 0;
+        fputs(help, asked ? stdout : stderr);
+        return asked ? 0 : 2;
     }
     window = (int)parse("WINDOW", argv[2], WINDOWS - 1);
     path = argv[3];
