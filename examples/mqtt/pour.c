@@ -285,6 +285,8 @@ static void run_lines(sender *s)
         if (key)
             run(s, key, ml);
     }
+    if (ferror(stdin))                  // the rest is not known
+        connection_die(&s->broker, "standard input", strerror(errno));
     free(line);
 }
 

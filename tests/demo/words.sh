@@ -193,6 +193,18 @@ yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
 prints 2 "none: No such file" "$B/sender" /dev/null outbox none
+# What cannot be read is not the end of the commands, nor an empty file.
+mkdir folder folder2.secret
+cp journal folder2
+prints 2 "folder: Is a directory" "$B/sender" /dev/null outbox6 folder
+prints 2 "folder: Is a directory" "$B/inspect" --config folder journal
+prints 1 "folder2.secret: Is a directory" "$B/file" folder2 42 'pour 5 ml'
+[ ! -x "$B/coap/pour" ] || prints 2 "standard input: Is a directory" \
+    sh -c '"$0" 5683 <folder' "$B/coap/pour"
+[ ! -x "$B/pour" ] || prints 1 "standard input: Is a directory" \
+    sh -c '"$0" --port 1 <folder' "$B/pour"
+[ ! -x "$B/modbus/master" ] ||      # a word is missing: nothing was poured
+    prints 2 "lets the gateway" "$B/modbus/master" 1502
 prints 2 "another secret" "$B/inspect" --secret-file other.secret journal
 prints 2 "none.secret: No such file" "$B/inspect" --secret-file none.secret \
     journal
