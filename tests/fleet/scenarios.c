@@ -416,6 +416,7 @@ static void numbers(void)
 static const struct luck { const char *name, *line; } lucks[] = {
     { "down_at_start", "open:storage U1:storage" },
     { "refuses_password", "open:storage reason=take" },
+    { "no_credentials", "open:storage reason=/credentials" },
     // Nothing is lost, and it connects again by itself.  A silent store may do,
     // when it wakes up, what it was asked meanwhile.
     { "away", "open B1 B3 script U2:storage C1:storage script again C1 "
