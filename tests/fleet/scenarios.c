@@ -279,6 +279,7 @@ static void arguments(void)
     static const char *const urls[] = { "", "mysql://host", "redis:/x",
         "redis://", "redis://:80", "redis://user@host", "redis://[::1",
         "redis://host:0", "redis://host:70000", "redis://host:6379x",
+        "redis://host:4294973675", "redis://a:% 4@host",
         "redis://host/db", "redis://a:%4@host", "redis://a:%zz@host",
         "redis://a:%00@host", "redis://host#", "redis://host#Upper",
         "postgres:///x#a'b", "postgres://a:b@[::1/c", "postgres://a:b%zz@c",
