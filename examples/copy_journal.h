@@ -217,6 +217,8 @@ static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
         for (at = finished; at < count && result == IDEM_OK; at++)
             if (i < keys[at].info.attempts)
                 result = copy_attempt(to, &keys[at], *now_ms);
+    if (result == IDEM_OK)
+        result = idem_sync(to);     // a batch, too, is durable now
     free(keys);
     *copied = at;
     return result;
