@@ -180,6 +180,14 @@ prints 2 "has no newline: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
     commands
+# Why there is no line
+prints 2 "unix:none: No such file" "$B/sender" unix:none outbox5 commands
+prints 2 ": File name too long" "$B/sender" "unix:$(printf '%0200d' 0)" \
+    outbox5 commands
+prints 2 "tcp:localhost: HOST:PORT, of at most 255" "$B/sender" tcp:localhost \
+    outbox5 commands
+prints 2 "tcp:localhost:none: Servname not supported" "$B/sender" \
+    tcp:localhost:none outbox5 commands
 for text in 'pour 6' 'label 5' ''; do            # line 1 was taken
     echo "$text" >commands
     [ -n "$text" ] || : >commands
