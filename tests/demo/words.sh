@@ -163,6 +163,11 @@ device "Device or resource busy"
 kill $pid
 wait $pid 2>/dev/null || :
 "$B/serial/device" --line /dev/null --dir device || fail "it does not start"
+# A path that is cut would be that of another file, the same for all of them.
+long=$(printf '%0250d/%0250d/%010d' 0 0 0)
+mkdir -p "$long"
+prints 2 "--dir: too long" "$B/serial/device" --line /dev/null --dir "$long"
+[ -z "$(find 0* -type f)" ] || fail "a file was made in another folder"
 truncate -s -4K device/flash
 device "the secret is there, the flash is not, or not whole"
 rm device/flash
