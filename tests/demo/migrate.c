@@ -221,6 +221,21 @@ static void batch(void)
     device_end(&to);
 }
 
+/* A smaller table that evicts has not got all of them. */
+static void evicted(void)
+{
+    size_t copied;
+
+    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
+    call_line(&from, "Ba Ca Bb Cb Bc Cc");
+    now_ms = from.now;
+    make(&to, others, "evict capacity=2" LARGE);
+    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
+            IDEM_E_FULL);
+    device_end(&from);
+    device_end(&to);
+}
+
 int main(void)
 {
     size_t copied;
@@ -248,6 +263,7 @@ int main(void)
     refused_number();
     shortest_keys();
     batch();
+    evicted();
     puts("migrate: every key, its state and what is undelivered came over");
     return 0;
 }
