@@ -55,7 +55,7 @@ static int compare(const void *a, const void *b)
     return (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
-/* All keys of a table; their number. */
+/* All keys of a table that have not expired; their number. */
 static size_t list_keys(key **keys, idem_table *from, uint32_t now_ms)
 {
     idem_info info;
@@ -67,6 +67,8 @@ static size_t list_keys(key **keys, idem_table *from, uint32_t now_ms)
     info.id_size = sizeof id;
     *keys = (key *)allocate(from->used * sizeof **keys);
     while (idem_next(from, &info, now_ms) == IDEM_OK) {
+        if (info.status != IDEM_IN_PROGRESS && info.left_ms == 0)
+            continue;
         (*keys)[count].info = info;
         memcpy((*keys)[count].id, id, sizeof id);
         count++;
@@ -115,9 +117,9 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k,
     idem_claim claim;
     int result;
 
-    if (len > UINT16_MAX || left_ms == 0) {
+    if (len > UINT16_MAX) {
         free(response);
-        return len > UINT16_MAX ? IDEM_E_TOO_LARGE : IDEM_OK;
+        return IDEM_E_TOO_LARGE;
     }
     memset(&outcome, 0, sizeof outcome);
     outcome.response = response;
@@ -192,9 +194,9 @@ static uint32_t most_attempts(const key *keys, size_t count)
 }
 
 /* Copies all there is into a table that has no key.  IDEM_OK: so many keys;
-   else why that one of them was not copied.  IDEM_UNCERTAIN: none was, as
-   unknown keys may be lost ones.  now_ms: the tick, of both tables; it is moved
-   on. */
+   else why that one of them was not copied, or IDEM_E_FULL: the new table has
+   evicted some for others.  IDEM_UNCERTAIN: none was, as unknown keys may be
+   lost ones.  now_ms: the tick, of both tables; it is moved on. */
 static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
                         uint32_t *now_ms)
 {
@@ -217,6 +219,10 @@ static int copy_journal(idem_table *to, idem_table *from, size_t *copied,
         for (at = finished; at < count && result == IDEM_OK; at++)
             if (i < keys[at].info.attempts)
                 result = copy_attempt(to, &keys[at], *now_ms);
+    if (result == IDEM_OK)
+        result = idem_sync(to);     // a batch, too, is durable now
+    if (result == IDEM_OK && to->used != count)
+        result = IDEM_E_FULL;
     free(keys);
     *copied = at;
     return result;

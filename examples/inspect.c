@@ -196,6 +196,8 @@ static void take_options_of(const char *path)
             die(name, "no value; see --help");
         take_option(name, value);
     }
+    if (ferror(file))
+        die(path, strerror(errno));
     fclose(file);
 }
 

@@ -51,8 +51,9 @@ static int parse(journal *j, uint32_t *sector_size, const char *text)
     unsigned capacity, key_max, response_max, state_max, sector, senders = 0;
     int five = 0, six = 0;
 
-    sscanf(text, "%u,%u,%u,%u,%u%n,%u%n", &capacity, &key_max, &response_max,
-           &state_max, &sector, &five, &senders, &six);
+    // 9 digits cannot overflow, and more than that is no size.
+    sscanf(text, "%9u,%9u,%9u,%9u,%9u%n,%9u%n", &capacity, &key_max,
+           &response_max, &state_max, &sector, &five, &senders, &six);
     if (!five || text[six ? six : five] || strchr(text, '-') ||
         key_max > UINT8_MAX || response_max > UINT16_MAX ||
         state_max > UINT16_MAX || senders > IDEM_SENDERS_MAX)
@@ -85,6 +86,7 @@ static uint32_t sectors_of(const char *path, const idem_config *c,
 static int open_journal(journal *j, const char *path, const char *geometry,
                         const uint8_t *secret)
 {
+    const char *why;
     size_t size;
     uint32_t sector;
     int result;
@@ -94,6 +96,9 @@ static int open_journal(journal *j, const char *path, const char *geometry,
         return 0;
     }
     memcpy(j->config.secret, secret, sizeof j->config.secret);
+    why = idem_explain(&j->config);     // before a file of that size is made
+    if (why)
+        return secret_wrong(geometry, why);
     j->path = path;
     result = idem_file_open(&j->file, path, sector,
                             sectors_of(path, &j->config, sector));

@@ -46,18 +46,22 @@ static inline int secret_path(char *dst, const char *path, const char *ending)
 static inline int secret_read(uint8_t *secret, const char *path)
 {
     uint8_t bytes[SECRET_SIZE + 1];
+    const char *why = NULL;
     FILE *file = fopen(path, "rb");
-    size_t len;
+    size_t len = file ? fread(bytes, 1, sizeof bytes, file) : 0;
 
-    if (!file)
-        return secret_wrong(path, strerror(errno));
-    len = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    if (len != SECRET_SIZE)
-        return secret_wrong(path, len == 0 ? "empty, not 16 bytes: restore it"
-                                  : len < SECRET_SIZE
-                                      ? "shorter than 16 bytes: restore it"
-                                      : "longer than 16 bytes: restore it");
+    if (!file || ferror(file))
+        why = strerror(errno);
+    else if (len == 0)
+        why = "empty, not 16 bytes: restore it";
+    else if (len < SECRET_SIZE)
+        why = "shorter than 16 bytes: restore it";
+    else if (len > SECRET_SIZE)
+        why = "longer than 16 bytes: restore it";
+    if (file)
+        fclose(file);
+    if (why)
+        return secret_wrong(path, why);
     memcpy(secret, bytes, SECRET_SIZE);
     return 1;
 }

@@ -54,7 +54,7 @@ static const idem_patience patience = {
     .base_ms = 60, .cap_ms = 1000, .deadline_ms = 12 * 60 * 60 * 1000
 };
 
-static const char *path_of_outbox;
+static const char *path_of_outbox, *path_of_commands;
 static idem_file file;
 static idem_config config = {
     .capacity = KEYS, .key_max = PROTOCOL_NUMBER_SIZE,
@@ -199,8 +199,11 @@ static int next_line(char *text, size_t size)
 {
     size_t len;
 
-    if (!fgets(text, (int)size, s.commands))
+    if (!fgets(text, (int)size, s.commands)) {
+        if (ferror(s.commands))
+            host_die(path_of_commands);
         return 0;
+    }
     len = strcspn(text, "\n");
     if (!text[len]) {
         fprintf(stderr, "a line is too long, or has no newline: %s\n", text);
@@ -249,6 +252,7 @@ static void open_commands(const char *path)
     uint32_t taken = protocol_get32(s.counter + 4);
     char text[80] = "";
 
+    path_of_commands = path;
     s.commands = fopen(path, "r");
     if (!s.commands)
         host_die(path);

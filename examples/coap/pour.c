@@ -237,6 +237,10 @@ static int run_lines(void)
         if (key)
             all &= command(key, ml);
     }
+    if (ferror(stdin)) {                // the rest is not known
+        perror("pour: standard input");
+        exit(2);
+    }
     free(line);
     return all;
 }

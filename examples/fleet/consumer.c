@@ -2,6 +2,7 @@
 /* cc -I../.. -I/usr/include/postgresql consumer.c effect.c fleet.c connect.c \
  *    text.c decide.c redis.c postgres.c postgres_connection.c dynamodb.c \
  *    dynamodb_http.c -lrdkafka -lhiredis -lpq -lcurl -ljansson -o consumer
+ * (umask 077; head -c 16 /dev/urandom >fleet.secret)
  * ./consumer --new-log pump.log
  * ./consumer --brokers localhost:9092 --store redis://localhost
  *

@@ -8,9 +8,11 @@
 #include <curl/curl.h>
 #include <jansson.h>
 
+enum { FLEET_CREDENTIAL = 8192 };   /* AWS gives session tokens of 4096 bytes */
+
 typedef struct connection {
     CURL    *curl;
-    char     session[2048];         /* a header, or "" */
+    char     session[FLEET_CREDENTIAL + 32];    /* a header, or "" */
     char     body[1 << 18];         /* a response takes 1 << 17 */
     char     text[1 << 19];         /* the last answer, */
     json_t  *answer;

@@ -22,7 +22,7 @@ static const char *const variables[] = { "AWS_ACCESS_KEY_ID",
 
 /* Each thread opens its own fleet, so they are nobody else's. */
 typedef struct credentials {
-    char     value[CREDENTIALS][2000];
+    char     value[CREDENTIALS][FLEET_CREDENTIAL];
 } credentials;
 
 static void set(credentials *c, int which, const char *value)
@@ -41,7 +41,8 @@ static void take_line(credentials *c, const char *name, const char *value)
 static int read_file(credentials *c, const char *path)
 {
     const char *profile = getenv("AWS_PROFILE");
-    char line[2200], part[100] = "", name[100], value[2000];
+    char line[FLEET_CREDENTIAL + 200], part[100] = "", name[100];
+    char value[FLEET_CREDENTIAL];
     FILE *file = fopen(path, "r");
 
     if (!file)
@@ -49,20 +50,24 @@ static int read_file(credentials *c, const char *path)
     while (fgets(line, sizeof line, file))
         if (sscanf(line, " [%99[^]]]", part) != 1 &&
             !strcmp(part, profile ? profile : "default") &&
-            sscanf(line, " %99[a-z_] = %1999s", name, value) == 2)
+            sscanf(line, " %99[a-z_] = %8191s", name, value) == 2)
             take_line(c, name, value);
     fclose(file);
     return 1;
 }
 
-/* Reads them as they are now; returns whether there are any. */
-static int read_credentials(credentials *c)
+/* Reads them as they are now; returns whether there are any.  One that fills
+   its place may have been truncated. */
+static int read_credentials(credentials *c, const char *path)
 {
-    const char *path = getenv("AWS_SHARED_CREDENTIALS_FILE");
-
     for (int i = 0; i < CREDENTIALS; i++)
         set(c, i, path ? "" : getenv(variables[i]));
-    return (!path || read_file(c, path)) && *c->value[KEY] && *c->value[SECRET];
+    if (path && !read_file(c, path))
+        return 0;
+    for (int i = 0; i < CREDENTIALS; i++)
+        if (strlen(c->value[i]) == FLEET_CREDENTIAL - 1)
+            return 0;
+    return *c->value[KEY] && *c->value[SECRET];
 }
 
 /* --------------------------------------------------------------- connection */
@@ -90,6 +95,7 @@ static void set_options(const fleet *f, connection *c, const credentials *k)
 int fleet_dynamodb_connect(fleet *f)
 {
     connection *c = (connection *)calloc(1, sizeof *c);
+    const char *path = getenv("AWS_SHARED_CREDENTIALS_FILE");
     credentials k;
 
     f->connection = c;
@@ -97,9 +103,10 @@ int fleet_dynamodb_connect(fleet *f)
         c->curl = curl_easy_init();
     if (!c || !c->curl)
         return fleet_fail(f, IDEM_E_STORAGE, "no memory for curl");
-    if (!read_credentials(&k))
-        return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials: set "
-                          "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+    if (!read_credentials(&k, path))
+        return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials, or too "
+                          "long ones, in %s", path ? path : "AWS_ACCESS_KEY_ID "
+                          "and AWS_SECRET_ACCESS_KEY");
     set_options(f, c, &k);
     return IDEM_OK;
 }

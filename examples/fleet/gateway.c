@@ -3,7 +3,7 @@
  *    fleet.c connect.c text.c decide.c redis.c postgres.c \
  *    postgres_connection.c dynamodb.c dynamodb_http.c \
  *    -lmosquitto -lhiredis -lpq -lcurl -ljansson -o gateway
- * head -c 16 /dev/urandom >gateway.secret
+ * (umask 077; head -c 16 /dev/urandom >gateway.secret)
  * ./gateway --new-log pump.log
  * ./gateway --id g1 --store redis://localhost &
  * ./gateway --id g2 --store redis://localhost &

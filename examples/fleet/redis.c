@@ -98,14 +98,14 @@ static int run(fleet *f, fleet_call *c)
 static int decode(char *dst, size_t size, const char *text, const char *end)
 {
     while (text < end) {
-        char hex[3] = { 0 }, *rest;
+        char hex[3] = { 0 };
         if (size-- == 1)
             return 0;
         *dst = *text;
         if (*text == '%') {
             memcpy(hex, text + 1, end - text > 2 ? 2 : 0);
-            *dst = (char)strtol(hex, &rest, 16);
-            if (rest != hex + 2 || !*dst)
+            *dst = (char)strtol(hex, NULL, 16);
+            if (strspn(hex, "0123456789abcdefABCDEF") != 2 || !*dst)
                 return 0;
             text += 2;
         }
@@ -119,6 +119,7 @@ static int decode(char *dst, size_t size, const char *text, const char *end)
 static int parse(address *a, const char *text)
 {
     const char *at = strrchr(text, '@'), *colon = strchr(text, ':'), *end;
+    long port = 6379;
 
     memset(a, 0, sizeof *a);
     if (at && (!colon || colon > at ||
@@ -134,12 +135,12 @@ static int parse(address *a, const char *text)
     text += *text == '[';
     if (!end || end == text || !decode(a->host, sizeof a->host, text, end))
         return 0;
-    a->port = 6379;
     end += *end == ']';
     if (*end == ':')
-        a->port = (int)strtol(end + 1, (char **)&end, 10);
-    if (a->port < 1 || a->port > 65535 || (*end && *end != '/'))
+        port = strtol(end + 1, (char **)&end, 10);
+    if (port < 1 || port > 65535 || (*end && *end != '/'))
         return 0;
+    a->port = (int)port;
     end += *end == '/';
     return strlen(end) == strspn(end, "0123456789") &&
            decode(a->database, sizeof a->database, end, end + strlen(end));

@@ -163,6 +163,9 @@ static int ask(const number *n, uint32_t *retry_ms)
     if (modbus_write_and_read_registers(
             bus, WINDOW * window, COMMAND_LEN, command,
             WINDOW * window + ANSWER_AT, ANSWER_LEN, got) != ANSWER_LEN) {
+        // It is another device, or has no such window, and never will pour.
+        if (errno == EMBXILFUN || errno == EMBXILADD || errno == EMBXILVAL)
+            die("gateway", modbus_strerror(errno));
         modbus_close(bus);      // what comes later is not taken for an answer
         connected = 0;
         return STATUS_NONE;
@@ -212,8 +215,9 @@ int main(int argc, char **argv)
     FILE *commands;
 
     if (argc != 5) {
-        fputs(help, argc == 2 ? stdout : stderr);
-        return argc == 2 ? 0 : 2;
+        int asked = argc == 2 && strcmp(argv[1], "--help") == 0;
+        fputs(help, asked ? stdout : stderr);
+        return asked ? 0 : 2;
     }
     window = (int)parse("WINDOW", argv[2], WINDOWS - 1);
     path = argv[3];

@@ -214,7 +214,8 @@ static void ask(sender *s, long long left_ms)
     result = mosquitto_publish_v5(s->m, NULL, s->topic, (int)strlen(s->ml),
                                   s->ml, s->broker.qos, false, p);
     if (result == MOSQ_ERR_INVAL || result == MOSQ_ERR_PAYLOAD_SIZE ||
-        result == MOSQ_ERR_OVERSIZE_PACKET)
+        result == MOSQ_ERR_OVERSIZE_PACKET ||
+        result == MOSQ_ERR_QOS_NOT_SUPPORTED)   // and nothing was sent
         die(mosquitto_strerror(result));
     mosquitto_property_free_all(&p);
     s->times++;
@@ -284,6 +285,8 @@ static void run_lines(sender *s)
         if (key)
             run(s, key, ml);
     }
+    if (ferror(stdin))                  // the rest is not known
+        connection_die(&s->broker, "standard input", strerror(errno));
     free(line);
 }
 

@@ -229,6 +229,10 @@ int main(int argc, char **argv)
     }
     if (i != argc || !line || !dir)
         return host_help(argc, argv, help);
+    if (strlen(dir) + sizeof "/labels" > PATH_SIZE) {   // no name is longer
+        fputs("device: --dir: too long\n", stderr);
+        return 2;
+    }
     world.line = host_open_line(line);
     if (world.line < 0)
         return 2;

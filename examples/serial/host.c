@@ -88,34 +88,43 @@ int host_make_raw(int fd)
 static int connect_unix(const char *path)
 {
     struct sockaddr_un address;
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int fd;
 
     memset(&address, 0, sizeof address);
     address.sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof address.sun_path)
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
         return -1;
+    }
     strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address,
                            sizeof address) == 0)
         return fd;
     return -1;
 }
 
-static int connect_tcp(const char *host_and_port)
+/* *why is set where errno does not say it. */
+static int connect_tcp(const char *host_and_port, const char **why)
 {
     char host[256];
     const char *port = strrchr(host_and_port, ':');
     struct addrinfo hints, *found, *a;
-    int fd = -1;
+    int fd = -1, result;
 
-    if (!port || (size_t)(port - host_and_port) >= sizeof host)
+    if (!port || (size_t)(port - host_and_port) >= sizeof host) {
+        *why = "HOST:PORT, of at most 255 characters, is expected";
         return -1;
+    }
     memcpy(host, host_and_port, (size_t)(port - host_and_port));
     host[port - host_and_port] = 0;
     memset(&hints, 0, sizeof hints);
     hints.ai_socktype = SOCK_STREAM;
-    if (getaddrinfo(host, port + 1, &hints, &found) != 0)
+    result = getaddrinfo(host, port + 1, &hints, &found);
+    if (result != 0) {
+        *why = gai_strerror(result);
         return -1;
+    }
     for (a = found; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
         if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
@@ -129,17 +138,18 @@ static int connect_tcp(const char *host_and_port)
 
 int host_open_line(const char *name)
 {
+    const char *why = NULL;
     int fd;
 
     if (strncmp(name, "unix:", 5) == 0)
         fd = connect_unix(name + 5);
     else if (strncmp(name, "tcp:", 4) == 0)
-        fd = connect_tcp(name + 4);
+        fd = connect_tcp(name + 4, &why);
     else
         fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK);    // without a carrier
     if (fd < 0 || (isatty(fd) && host_make_raw(fd) < 0) ||
         fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
-        perror(name);
+        fprintf(stderr, "%s: %s\n", name, why ? why : strerror(errno));
         return -1;
     }
     return fd;

@@ -18,6 +18,7 @@ For one client after the other; it is to be killed.  It refuses (0x87)
 "all"           every client, with a line for each
 "subscriptions" every subscription
 "each"          each command
+"qos"           nothing, but takes QoS 0 alone
 "busy"          no command, but answers each that it must wait, with a line
 "once"          takes the first client until that publishes; then the next one,
                 but not its subscription: what that publishes in a while, or
@@ -34,6 +35,7 @@ CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = range(1, 8)
 SUBSCRIBE, SUBACK, _, _, PINGREQ, PINGRESP = range(8, 14)
 # Properties, and how long the values of those are that have a fixed length
 EXPIRY, CORRELATION, RECEIVE_MAXIMUM, USER = 0x02, 0x09, 0x21, 0x26
+MAXIMUM_QOS = 0x24
 SIZES = {EXPIRY: 4, 0x01: 1, 0x22: 2}
 REFUSED = 0x87
 COMMANDS = b"pump/panel/command"
@@ -76,11 +78,12 @@ def properties(at, data):
 class Client:
     """A connection of the client.  It may have one message under way."""
 
-    def __init__(self, listener, session=0, reason=0):
+    def __init__(self, listener, session=0, reason=0,
+                 given=(RECEIVE_MAXIMUM, 0, 1)):
         self.link, _ = listener.accept()
         self.link.settimeout(10)
         self.wait_for(CONNECT)
-        self.send(CONNACK, bytes([session, reason, 3, RECEIVE_MAXIMUM, 0, 1]))
+        self.send(CONNACK, bytes([session, reason, len(given), *given]))
 
     def subscribed(self, body, reason):
         self.send(SUBACK, body[:2] + bytes([0, reason]))
@@ -185,7 +188,8 @@ def busy(client, body):
 
 def refuse(listener, what, is_next):
     """A client, until it has gone; or, with "once", has published: True"""
-    client = Client(listener, 0, REFUSED if what == "all" else 0)
+    client = (Client(listener, given=(MAXIMUM_QOS, 0)) if what == "qos" else
+              Client(listener, 0, REFUSED if what == "all" else 0))
     client.link.settimeout(None)
     with client.link:
         while what != "all":

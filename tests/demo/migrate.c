@@ -31,6 +31,10 @@ static void make(device *d, known *keys, const char *modes)
 {
     device_reset(d);
     call_modes(d, modes);
+    if (d->config.durability == IDEM_BATCH) {   // a file, with its cache
+        d->medium.kind = FLASH_INPLACE;
+        d->flags = CACHE;
+    }
     d->now = UINT32_C(0x90000000);
     d->storage.sector_count = (1 << 18) / d->storage.sector_size;
     device_make(d, keys, KEYS);
@@ -201,6 +205,37 @@ static void shortest_keys(void)
     PROMISE(!memcmp(state, outcome.state, sizeof state));
 }
 
+/* A batch is durable when it is copied: who removes the old journal then would
+   lose what is not. */
+static void batch(void)
+{
+    size_t copied;
+
+    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
+    call_line(&from, "Bb Cb Bc Cc Bd");
+    now_ms = from.now;
+    make(&to, others, "batch capacity=40" LARGE);
+    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) == IDEM_OK);
+    PROMISE(copied == 3 && to.medium.unsynced == 0);
+    device_end(&from);
+    device_end(&to);
+}
+
+/* A smaller table that evicts has not got all of them. */
+static void evicted(void)
+{
+    size_t copied;
+
+    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
+    call_line(&from, "Ba Ca Bb Cb Bc Cc");
+    now_ms = from.now;
+    make(&to, others, "evict capacity=2" LARGE);
+    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
+            IDEM_E_FULL);
+    device_end(&from);
+    device_end(&to);
+}
+
 int main(void)
 {
     size_t copied;
@@ -227,6 +262,8 @@ int main(void)
     same_time();
     refused_number();
     shortest_keys();
+    batch();
+    evicted();
     puts("migrate: every key, its state and what is undelivered came over");
     return 0;
 }

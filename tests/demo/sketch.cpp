@@ -44,6 +44,7 @@ int main()
 
     setup();
     gives("", 0, "");
+    gives("2 on\n", 0, "");            // what it heard of "12 on\n"
     gives("1 on\n1 on\n", 1, "done;done before;");
     gives("2 on\r\n2 on\r\n", 1, "done;done before;");
     gives("3 on\r3 on\n", 1, "done;done before;");

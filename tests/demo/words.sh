@@ -124,7 +124,12 @@ migrate 1 "none: No such file" none new2 200,32,64,8,8192
 : >empty
 migrate 1 "empty: it was a journal" empty new2 200,32,64,8,8192
 migrate 1 "not a geometry, see" journal new2 200,32
-for geometry in 64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
+for geometry in 0,32,32,0,4096 20000000,1,0,0,262144; do
+    migrate 1 "$geometry: capacity: at least 1" journal new4 "$geometry"
+    [ ! -e new4 ] || fail "a file was made for \"$geometry\""
+done
+for geometry in 4294967360,32,32,0,4096 \
+    64,32,32,0,4096x 64,32,32,0,4096, 64,32,32,0,4096,5,7 \
     64,32,32,0,4096,-5 64,32,32,0,4096,32768 64,-1,32,0,4096 ''; do
     migrate 1 "not a geometry, see" journal new4 "$geometry"
     [ ! -e new4 ] || fail "a file was made for \"$geometry\""
@@ -158,6 +163,11 @@ device "Device or resource busy"
 kill $pid
 wait $pid 2>/dev/null || :
 "$B/serial/device" --line /dev/null --dir device || fail "it does not start"
+# A path that is cut would be that of another file, the same for all of them.
+long=$(printf '%0250d/%0250d/%010d' 0 0 0)
+mkdir -p "$long"
+prints 2 "--dir: too long" "$B/serial/device" --line /dev/null --dir "$long"
+[ -z "$(find 0* -type f)" ] || fail "a file was made in another folder"
 truncate -s -4K device/flash
 device "the secret is there, the flash is not, or not whole"
 rm device/flash
@@ -175,6 +185,14 @@ prints 2 "has no newline: pour 2" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
     commands
+# Why there is no line
+prints 2 "unix:none: No such file" "$B/sender" unix:none outbox5 commands
+prints 2 ": File name too long" "$B/sender" "unix:$(printf '%0200d' 0)" \
+    outbox5 commands
+prints 2 "tcp:localhost: HOST:PORT, of at most 255" "$B/sender" tcp:localhost \
+    outbox5 commands
+prints 2 "tcp:localhost:none: Servname not supported" "$B/sender" \
+    tcp:localhost:none outbox5 commands
 for text in 'pour 6' 'label 5' ''; do            # line 1 was taken
     echo "$text" >commands
     [ -n "$text" ] || : >commands
@@ -188,6 +206,18 @@ yes "not a journal" | head -c 20480 >other
 prints 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
 prints 2 "none: No such file" "$B/sender" /dev/null outbox none
+# What cannot be read is not the end of the commands, nor an empty file.
+mkdir folder folder2.secret
+cp journal folder2
+prints 2 "folder: Is a directory" "$B/sender" /dev/null outbox6 folder
+prints 2 "folder: Is a directory" "$B/inspect" --config folder journal
+prints 1 "folder2.secret: Is a directory" "$B/file" folder2 42 'pour 5 ml'
+[ ! -x "$B/coap/pour" ] || prints 2 "standard input: Is a directory" \
+    sh -c '"$0" 5683 <folder' "$B/coap/pour"
+[ ! -x "$B/pour" ] || prints 1 "standard input: Is a directory" \
+    sh -c '"$0" --port 1 <folder' "$B/pour"
+[ ! -x "$B/modbus/master" ] ||      # a word is missing: nothing was poured
+    prints 2 "lets the gateway" "$B/modbus/master" 1502
 prints 2 "another secret" "$B/inspect" --secret-file other.secret journal
 prints 2 "none.secret: No such file" "$B/inspect" --secret-file none.secret \
     journal
@@ -390,6 +420,10 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     [ "$(grep -c 'refuses the command: Not authorized' printed)" = 1 ] ||
         fail "it was not printed once that the command is refused"
     passed=$((passed + 1))
+    # One that takes QoS 0 alone: it would never get a command.
+    refusing qos
+    prints 1 "QoS not supported on server" \
+        "$B/pour" --port "$refusing" --retry 50 --deadline 3 a 5
     # A machine that sleeps while it waits to ask again: it is too late then.
     refusing busy
     ahead later 'clock != CLOCK_MONOTONIC && access("slept", F_OK) == 0'

@@ -137,14 +137,16 @@ help_throttled() {
 
 # Other credentials are wanted; they are there.
 help_expired() {
-    [ "$1" = 1 ] && echo "only renewed" >"$work/mode" ||
-        write_credentials renewed
+    [ "$1" = 1 ] && echo "only renewed 4096" >"$work/mode" ||
+        write_credentials renewed 4096
 }
 
+# write_credentials KEY LENGTH: with a token of that length; 4096 is the most
+# that the service gives
 write_credentials() {
-    printf '[other]\naws_access_key_id = no\n[default]\n%s\n%s\n' \
+    printf '[other]\naws_access_key_id = no\n[default]\n%s\n%s\n%s%0*d\n' \
         "aws_access_key_id = $1" "aws_secret_access_key=fleet" \
-        >"$work/credentials"
+        "aws_session_token = " "$2" 0 >"$work/credentials"
 }
 
 help_full() {
@@ -333,10 +335,13 @@ store=dynamodb
 dynamodb DeleteTable '{"TableName":"emptied"}' >/dev/null
 echo deny UpdateTimeToLive >"$work/mode"
 faults emptied "$proxy_url#emptied" "DynamoDB, emptied, no right to its TTL"
-echo only fleet >"$work/mode"
-write_credentials fleet
 AWS_SHARED_CREDENTIALS_FILE=$work/credentials
 export AWS_SHARED_CREDENTIALS_FILE
+faults no_credentials "$proxy_url" "DynamoDB, no file of credentials"
+write_credentials fleet 10000
+faults no_credentials "$proxy_url" "DynamoDB, a token that is too long"
+echo only fleet 4096 >"$work/mode"
+write_credentials fleet 4096
 faults expired "$proxy_url#expired" "DynamoDB, credentials that expire"
 echo pass >"$work/mode"
 faults threads "$proxy_url#expired" "DynamoDB, opened by many threads"

@@ -11,7 +11,8 @@ from the file MODE what it does now:
     throttle            refuses every second request
     mixed               the same, and answers others with 502 and such a body
     deny OPERATION      refuses this operation: no right to it
-    only KEY            accepts this access key id; all others have expired
+    only KEY LENGTH     accepts this access key id, with a session token that
+                        long; all others have expired
 """
 import http.client
 import http.server
@@ -58,8 +59,9 @@ class Proxy(http.server.BaseHTTPRequestHandler):
             self.answer(502, b"<html>no</html>", self.date_time_string())
         elif mode == "deny" and self.headers["X-Amz-Target"].endswith(rest[0]):
             self.refuse("AccessDeniedException")
-        elif mode == "only" and f"Credential={rest[0]}/" not in \
-                self.headers["Authorization"]:
+        elif mode == "only" and (
+                f"Credential={rest[0]}/" not in self.headers["Authorization"] or
+                len(self.headers["X-Amz-Security-Token"]) != int(rest[1])):
             self.refuse("ExpiredTokenException")
         else:
             self.hand_on(body, mode != "undated")

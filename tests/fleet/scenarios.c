@@ -279,6 +279,7 @@ static void arguments(void)
     static const char *const urls[] = { "", "mysql://host", "redis:/x",
         "redis://", "redis://:80", "redis://user@host", "redis://[::1",
         "redis://host:0", "redis://host:70000", "redis://host:6379x",
+        "redis://host:4294973675", "redis://a:% 4@host",
         "redis://host/db", "redis://a:%4@host", "redis://a:%zz@host",
         "redis://a:%00@host", "redis://host#", "redis://host#Upper",
         "postgres:///x#a'b", "postgres://a:b@[::1/c", "postgres://a:b%zz@c",
@@ -416,6 +417,7 @@ static void numbers(void)
 static const struct luck { const char *name, *line; } lucks[] = {
     { "down_at_start", "open:storage U1:storage" },
     { "refuses_password", "open:storage reason=take" },
+    { "no_credentials", "open:storage reason=/credentials" },
     // Nothing is lost, and it connects again by itself.  A silent store may do,
     // when it wakes up, what it was asked meanwhile.
     { "away", "open B1 B3 script U2:storage C1:storage script again C1 "

@@ -186,6 +186,20 @@ lines() {
     "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
         >"$work/lines/printed" 2>>"$work/lines.log" || fail "lines: three"
     is "$(wc -l <"$work/lines/printed")" 2
+    # Another device, which does not know function 23, will never pour.
+    python3 -c 'import socket
+with socket.create_server(("127.0.0.1", 0)) as other:
+    print(other.getsockname()[1], flush=True)
+    link, _ = other.accept()
+    asked = link.recv(260)
+    link.sendall(asked[:4] + b"\0\3" + asked[6:7] + b"\x97\1")
+    link.recv(260)' >"$work/lines/other" &
+    children=$!
+    wait_for test -s "$work/lines/other"
+    timeout 5 "$B/modbus/master" "$(cat "$work/lines/other")" 0 \
+        "$work/lines/number" "$work/lines/commands" >"$work/lines/printed" 2>&1
+    is "$? $(cat "$work/lines/printed")" "2 master: gateway: Illegal function"
+    await_children
     # A file system that cannot sync a folder is good enough.
     echo '#define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: 0BSD
 // Each line that comes over the serial port is a command: its first word is the
-// key, the rest what to do.  Send one twice: the LED changes once.
+// key, the rest what to do.  Send one twice: the LED changes once.  Begin with
+// an empty line: until the first line has ended nothing is executed, for it may
+// be the rest of one.
 // Without a journal: what was executed is forgotten with the power, and so is
 // the secret, which is made anew at each start.
 #include <idem.h>
@@ -26,6 +28,7 @@ static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0) / 4];
 static char line[40];
 static uint8_t len;
 static bool too_long;           // more came than fits into `line`
+static bool whole;              // the line was read from its start on
 
 // Words of its own, in flash: those of idem_text take 700 bytes of RAM here.
 // Other results are numbers of idem.h's >>types: idem_retry tells the sender
@@ -142,10 +145,11 @@ static void command()
 // long is refused whole: its rest would be another command.
 static void end_line()
 {
-    if (too_long)
+    if (whole && too_long)
         answer(IDEM_E_TOO_LARGE);
-    else if (len > 0)
+    else if (whole && len > 0)
         command();
+    whole = true;
     len = 0;
     line[0] = 0;
     too_long = false;
