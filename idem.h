@@ -5309,7 +5309,7 @@ static void idemi_opening_count_headless(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t sequence;
 
-    for (sequence = j->head + 1; sequence <= j->head + IDEMI_TRIES; sequence++)
+    for (sequence = j->head + 1; sequence - j->head <= IDEMI_TRIES; sequence++)
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
                                      IDEMI_RECORDS_AT(j), 0) &&
