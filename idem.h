@@ -833,7 +833,8 @@ typedef struct idem_word {
 #endif
 } idem_word;
 
-/* Counters since the opening, promised.  They wrap. */
+/* Counters since the opening, promised.  They wrap.  Do not write to them: the
+   journal reads some. */
 typedef struct idem_stats {
     uint32_t full;              /* begins answered IDEM_E_FULL */
     uint32_t fenced;            /* calls answered IDEM_E_FENCED */
@@ -910,9 +911,13 @@ typedef struct idem_journal {
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t records_at;        /* where a sector's records begin */
     uint32_t record_limit;      /* bytes of any record, in whole granules */
-    uint32_t window, window_end;    /* opening: the part of a sector that is
-                                   in the buffer; window_end 0: none */
-    uint32_t durable;           /* claims up to this token are, its low half */
+    uint32_t window_end;        /* opening: the end of the part of a sector that
+                                   is in the buffer; 0: none */
+    union {                     /* to save 4 bytes */
+        uint32_t window;        /* opening: where that part begins */
+        uint32_t durable;       /* later: claims up to this token are durable,
+                                   its low half */
+    } from;
 } idem_journal;
 
 /* C++ must not copy these: two tables would write to one memory, and a copied
@@ -2813,9 +2818,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          one that is finished or was interrupted by a restart;
      Q2. it is a delivery, and its slot has no outcome;
      Q3. the high half of its check does not name the claim of its slot.
-   An orphan changes nothing but the time (by P5 not even that).  Q1 and Q2 are
-   no loss: the claim has been removed since.  In Q3 a record before it is
-   missing, or it is damaged: its time may be, too.
+   An orphan changes nothing but the time, and that only if another record (none
+   of P5) follows: the last one may be torn.  Q1 and Q2 are no loss: the claim
+   has been removed since.  In Q3 a record before it is missing, or it is
+   damaged.
 
    A sector counts if and only if its header is valid, and
      A1. all its relocated records are valid, one after the other up to
@@ -2848,8 +2854,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          would count that time twice.  So it is after a loss by D1 to D4 or D9;
          after a record that does not fit (D8); and after a gap, if the next
          header is the first of a boot.  That boot has rewritten the first valid
-         record from previous_end on (none of P5's orphans), if there is one:
-         then this is the last record of the sector.
+         record from previous_end on, if there is one: then this is the last
+         record of the sector, but for the time of an orphan.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
@@ -2960,7 +2966,7 @@ static int idemi_storage_is_pending(const idem_table *t, idem_token token)
 {
     uint32_t newest = (uint32_t)t->token;
 
-    return newest - (uint32_t)token < newest - t->journal->durable;
+    return newest - (uint32_t)token < newest - t->journal->from.durable;
 }
 
 /* Makes all programs durable.  After a failure nobody knows which are: nothing
@@ -2975,7 +2981,7 @@ static int idemi_storage_sync(idem_table *t)
     if (j->broken)
         return IDEM_E_STORAGE;
     j->unsynced = 0;
-    j->durable = (uint32_t)t->token;
+    j->from.durable = (uint32_t)t->token;
     return IDEM_OK;
 }
 
@@ -3973,10 +3979,10 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
     uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
 
     if (at + len <= j->window_end || j->window_end == IDEMI_SECTOR_SIZE(j))
-        return t->buffer + (at - j->window);
+        return t->buffer + (at - j->from.window);
     for (; from < j->window_end; from++)
-        t->buffer[from - at] = t->buffer[from - j->window];
-    j->window = at;
+        t->buffer[from - at] = t->buffer[from - j->from.window];
+    j->from.window = at;
     j->window_end = at + idemi_basics_min(rest, t->buffer_size);
     idemi_reading_read(t, idemi_storage_at(t, sequence, from),
                        t->buffer + (from - at), j->window_end - from);
@@ -4086,7 +4092,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     idemi_cursor p;
 
     p.at = start;
-    p.end = t->buffer + (j->window_end - j->window);
+    p.end = t->buffer + (j->window_end - j->from.window);
     if (p.end - start < 8)
         return 0;
     p.end -= 4;
@@ -4136,7 +4142,7 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
                                    uint32_t end)
 {
     const idem_journal *j = t->journal;
-    uint32_t granule = IDEMI_GRANULE(j), window = j->window;
+    uint32_t granule = IDEMI_GRANULE(j), window = j->from.window;
     const unsigned char *buffer = t->buffer;
     const unsigned erased = IDEMI_CONFIG(t)->storage->erased;
 
@@ -4917,7 +4923,7 @@ static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
    in the past or impossibly far ahead.  With `hold` no key ages: lost records
    may have recorded that time.  Sets last_time first: the clock would stop when
    that is long ago (idemi_keys_advance). */
-static void idemi_opening_follow_time(idem_table *t, uint32_t ms, int hold)
+IDEMI_INTO void idemi_opening_follow_time(idem_table *t, uint32_t ms, int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
@@ -5103,12 +5109,12 @@ static int idemi_opening_follow_rewritten(idem_table *t, const idemi_scan *scan,
     uint32_t end =
         gap && scan->end & IDEMI_FIRST ? IDEMI_SECTOR_SIZE(t->journal) : 0;
 
-    while (at < end && (!idemi_reading_record(t, scan->h.sequence, at, r) ||
-                        idemi_opening_is_doubtful(t->journal, r, at)))
+    while (at < end && !idemi_reading_record(t, scan->h.sequence, at, r))
         at = idemi_reading_skip(t, at, end);
     if (at >= end)
         return 0;
-    idemi_opening_follow_time(t, r->time, 0);
+    if (!r->orphan)
+        idemi_opening_follow_time(t, r->time, 0);
     return (r->flags & IDEMI_SYNCED) != 0;
 }
 
@@ -5126,7 +5132,8 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
      1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
      3  an orphan that is doubtful is searched, too, and changes nothing more
-     4  the record's time; its content, or a loss if that does not fit (D8)
+     4  the record's time, of an orphan when it is not the last record: that may
+        be torn; its content, or a loss if that does not fit (D8)
      5  it is the newest record, and the next header will end the sector here
    6  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
    Returns whether a gap may have been records with a time. */
@@ -5138,6 +5145,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
     uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
+    uint32_t orphan_time = 0;   // of the record before
     int gap = 0, lost;
     idemi_found found;
     idemi_record *r = &found.r;
@@ -5150,7 +5158,8 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         int relocated = (r->flags & IDEMI_RELOCATED) != 0;
         idemi_item of = IDEMI_NONE;
         if (!len || relocated != (at < relocated_end)) {        // 1
-            if (t->buffer[at - j->window] != IDEMI_CONFIG(t)->storage->erased)
+            if (t->buffer[at - j->from.window] !=
+                IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
             at = idemi_reading_skip(t, at, end);
             continue;
@@ -5168,7 +5177,9 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             at = idemi_reading_skip(t, at, end);
             continue;
         }
-        idemi_opening_follow_time(t, r->time, 0);               // 4
+        idemi_opening_follow_time(t, orphan_time, 0);           // 4
+        orphan_time = r->orphan ? r->time : 0;
+        idemi_opening_follow_time(t, r->time - orphan_time, 0);
         if (!r->fits && !r->orphan)
             idemi_opening_count_loss(t, sequence);
         if (r->fits) {
@@ -5356,7 +5367,6 @@ static int idemi_opening_journal(idem_table *t)
     idemi_journal_close(j);
     // Damaged, a sector after the head may have granted tokens, too.
     t->token = idemi_record_token(t, j->sequence + 1, 0);
-    j->durable = (uint32_t)t->token;
     return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
 }
 
@@ -6997,7 +7007,7 @@ static int idemi_public_sync_unlocked(idem_table *t)
     else if (j->sequence == sequence && j->at == at)
         j->unsynced = 0;
     if (!failed && idemi_storage_is_pending(t, token))
-        j->durable = (uint32_t)token;
+        j->from.durable = (uint32_t)token;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
 }
 

@@ -485,7 +485,6 @@ def is_past(device, table, slot):
 
 def apply(device, table, r):
     """What a record says becomes so."""
-    advance(device, table, table.time + r.time)
     time = table.time
     if r.orphan or not r.fits:
         return
@@ -539,6 +538,7 @@ def read_sector(device, table, header, named_by):
     dirty = 0
     end = named_by.previous_end if named_by else device.sector_size
     gap, lost = False, set()
+    orphan_time = 0                     # of the record before
     while at < end:
         r = record_of(device, header, at, table.slots)
         if not r:
@@ -555,6 +555,9 @@ def read_sector(device, table, header, named_by):
             behind = r.end
             at += device.granule
             continue
+        advance(device, table, table.time + orphan_time)
+        orphan_time = r.time if r.orphan else 0
+        advance(device, table, table.time + r.time - orphan_time)
         apply(device, table, r)
         if not r.fits and not r.orphan:
             lost.add("D8")
@@ -562,8 +565,9 @@ def read_sector(device, table, header, named_by):
     if gap and named_by and named_by.first:
         while at < device.sector_size:
             r = record_of(device, header, at, table.slots)
-            if r and not is_doubtful(r, at, behind):
-                advance(device, table, table.time + r.time)
+            if r:
+                if not r.orphan:
+                    advance(device, table, table.time + r.time)
                 if r.flags & DURABLE:
                     lost.add("D2")
                 break

@@ -14,7 +14,7 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
     //@ loop unroll 7;
     for (met = FRONT; met != at; met += GRANULE)
         ;
-    t->journal->window = met - below(GRANULE);
+    t->journal->from.window = met - below(GRANULE);
     t->journal->window_end = met + 1 + below(GRANULE);
     Frama_C_make_unknown((char *)t->buffer, t->buffer_size);
     r->flags = (uint16_t)any();
@@ -36,7 +36,7 @@ static unsigned idemi_opening_apply(idem_table *t, idemi_record *r,
 
 static void read_on(const idem_table *t)
 {
-    t->journal->window = any();
+    t->journal->from.window = any();
     t->journal->window_end = any();
     Frama_C_make_unknown((char *)t->buffer, t->buffer_size);
 }

@@ -205,7 +205,7 @@ static const scenario scenarios[] = {
     // Nor is one that is lost in front of an outcome which the next boot has
     // rewritten, and whose claim has left the journal since.
     { "a_rewritten_outcome_shows_what_was_durable_before_it",
-      "nor: size=1024 batch Ba rotate1 Bb note Y Cb Bc Cc Y Ca Y P Bb:replay "
+      "nor: size=1024 batch Ba rotate1 Bb Cb note Bc Cc Y Ca Y P Bb:replay "
       "rotate2 Y damage,how=5,at=80 P loss Bb:uncertain" },
     // Neither claim is there, but an outcome says that one was: they cannot both
     // be one torn record.
@@ -819,6 +819,13 @@ TEST(s6_nor_if_it_stands_where_a_sector_ends)
     device_on(&nor, "batch Aa Bb Y");
     damage(newest().at, newest().len, ZEROS);
     forge_delivery(newest().at + 3);
+    run("P lost0 Ba:replay P Ba:replay");
+
+    // After another gap: it seems to be what that boot has rewritten.
+    device_on(&nor, "batch Aa Y Bb");
+    damage(newest().at, newest().len, ZEROS);
+    run("Bc");
+    forge_delivery(newest().at + newest().len);
     run("P lost0 Ba:replay P Ba:replay");
 }
 

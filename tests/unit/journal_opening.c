@@ -354,9 +354,10 @@ static const scenario scenarios[] = {
     { "s5_less_capacity_loses_what_is_beyond_it_and_counts_it",
       "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be unjudged +capacity=2 P loss Ba:replay "
       "Bb:replay Gc:none" },
-    // e's outcome alone has the time at which a had expired.
+    // e's outcome alone has the time at which a had expired.  (Were it the last
+    // record it might be torn.)
     { "less_capacity_does_not_lose_the_time_of_an_outcome_beyond_it",
-      "nor: Ba Ca Bb Bc Bd Be,retention=1000000 Ce,ms=150000 unjudged "
+      "nor: Ba Ca Bb Bc Bd Be,retention=1000000 Ce,ms=150000 Bb unjudged "
       "+capacity=4 P loss Ga:none" },
     { "s5_less_room_loses_the_response_that_is_beyond_it_and_counts_it",
       "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 unjudged "
