@@ -4678,23 +4678,24 @@ static void idemi_journal_erase_skipped(idem_table *t)
     j->erase = 0;
 }
 
+/* Sectors that one rotation tries: not more than R4 keeps dead.  D6 is searched
+   for in as many. */
+#define IDEMI_TRIES 2u
+
 /* Returns whether another head could be begun after one in the next sector:
    right after a head always (R5); after skipped sectors if all live items fit
    into the heads that are left.  R4 need not hold for these: there are
    IDEMI_KEPT_DEAD more than the plan counts, so it is asked for an earlier
-   head. */
+   head.  None is begun at the end of sequences: they must not wrap. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return idemi_journal_count_dead(t) &&
+    return j->sequence < UINT32_MAX - IDEMI_TRIES &&
+           idemi_journal_count_dead(t) &&
            (!j->head || j->sequence == j->head ||
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
-
-/* Sectors that one rotation tries: not more than R4 keeps dead.  D6 is searched
-   for in as many. */
-#define IDEMI_TRIES 2u
 
 /* Makes a new head:
      1  looks again at a storage that read as blank

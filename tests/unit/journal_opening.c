@@ -31,6 +31,22 @@ TEST(opening_reads_no_byte_more_than_seven_times)
     }
 }
 
+/* The last sequences are those of the sectors after the last head (D6). */
+TEST(l1_sequences_do_not_wrap)
+{
+    for (uint32_t left = 0; left < 4; left++) {
+        device *d = device_on(&nor, "unjudged");
+        inside_start_far(d->table, UINT32_MAX - 3 - left);
+        d->damaged = 1;
+        for (uint32_t boot = 0; boot < 5; boot++) {
+            is(answer('B', 0), IDEM_E_SPACE);
+            is(reopen(), IDEM_OK);
+            is(inside_sequence(d->table),
+               UINT32_MAX - 2 - (left > boot ? left - boot : 0));
+        }
+    }
+}
+
 /* Where no record is, as on blank storage, bytes are not read one by one. */
 TEST(opening_reads_many_bytes_at_once)
 {
