@@ -61,7 +61,7 @@ static void look(uint32_t at)
 
     idemi_reading_reset(&table, &found);
     len = idemi_reading_record(&table, any(), at, &found.r);
-    //@ assert window: table.journal->window <= at < table.journal->window_end;
+    //@ assert window: table.journal->from.window <= at < table.journal->window_end;
     if (!len)
         return;
     //@ assert length: len == GRANULE || len == 2 * GRANULE;
