@@ -126,6 +126,22 @@ static void same_state(void)
 
 static known keys[KEYS], others[KEYS];
 
+/* Copies the journal that a line of calls has made into a new one. */
+static int copy_into(const char *modes, const char *line, size_t *copied)
+{
+    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
+    call_line(&from, line);
+    now_ms = from.now;
+    make(&to, others, modes);
+    return copy_journal(to.table, from.table, copied, &now_ms);
+}
+
+static void end_both(void)
+{
+    device_end(&from);
+    device_end(&to);
+}
+
 /* A finished key has as much time left in the new journal as in the old one,
    though interrupted ones have moved its tick on. */
 static void same_time(void)
@@ -146,8 +162,7 @@ static void same_time(void)
     PROMISE(copied == KEYS && to.table->used == KEYS);
     restart(&to);
     PROMISE(same_keys() == KEYS);
-    device_end(&from);
-    device_end(&to);
+    end_both();
 }
 
 static idem_request number(uint32_t epoch, uint32_t sequence)
@@ -176,8 +191,7 @@ static void refused_number(void)
     PROMISE(idem_forget(to.table, &newer, now_ms) == IDEM_OK);
     PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
             IDEM_TOO_OLD);
-    device_end(&from);
-    device_end(&to);
+    end_both();
 }
 
 /* The state comes over where no key is longer than a byte, and no scope fits. */
@@ -211,14 +225,10 @@ static void batch(void)
 {
     size_t copied;
 
-    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
-    call_line(&from, "Bb Cb Bc Cc Bd");
-    now_ms = from.now;
-    make(&to, others, "batch capacity=40" LARGE);
-    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) == IDEM_OK);
+    PROMISE(copy_into("batch capacity=40" LARGE, "Bb Cb Bc Cc Bd", &copied) ==
+            IDEM_OK);
     PROMISE(copied == 3 && to.medium.unsynced == 0);
-    device_end(&from);
-    device_end(&to);
+    end_both();
 }
 
 /* A smaller table that evicts has not got all of them. */
@@ -226,28 +236,21 @@ static void evicted(void)
 {
     size_t copied;
 
-    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
-    call_line(&from, "Ba Ca Bb Cb Bc Cc");
-    now_ms = from.now;
-    make(&to, others, "evict capacity=2" LARGE);
-    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
+    PROMISE(copy_into("evict capacity=2" LARGE, "Ba Ca Bb Cb Bc Cc", &copied) ==
             IDEM_E_FULL);
-    device_end(&from);
-    device_end(&to);
+    end_both();
 }
 
 int main(void)
 {
     size_t copied;
 
-    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
-    call_line(&from, "Ba Oa Bb Ob Bc Qc Bd Od Be Oe Bf Cf Bg Fg Bh Ch Bi Fi "
-                     "Bj Cj,retention=9000 Bk Zk Bl Sl Bm Rm "
-                     "Bz,lease=9 wait99 Bz,lease=9 wait99 Bz By P");
-    now_ms = from.now;
-    make(&to, others, "capacity=10" LARGE);                  // too small
-    PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) ==
-            IDEM_E_FULL);
+    // Too small
+    PROMISE(copy_into("capacity=10" LARGE,
+                      "Ba Oa Bb Ob Bc Qc Bd Od Be Oe Bf Cf Bg Fg Bh Ch Bi Fi "
+                      "Bj Cj,retention=9000 Bk Zk Bl Sl Bm Rm "
+                      "Bz,lease=9 wait99 Bz,lease=9 wait99 Bz By P",
+                      &copied) == IDEM_E_FULL);
     device_end(&to);
     make(&to, others, "capacity=40" LARGE);
     PROMISE(copy_journal(to.table, from.table, &copied, &now_ms) == IDEM_OK);
@@ -257,8 +260,7 @@ int main(void)
     same_state();
     now_ms += UINT32_C(20) * 24 * 60 * 60 * 1000;
     PROMISE(interrupted() == 2);
-    device_end(&from);
-    device_end(&to);
+    end_both();
     same_time();
     refused_number();
     shortest_keys();
