@@ -243,7 +243,7 @@
    >>full      all keys are in use, and none has expired
 
      config.full             a new key
-     IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys are answered as usual.
+     IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys get their answers.
      IDEM_EVICT_OLDEST       replaces the oldest outcome; no claim, and nothing
                              undelivered (>>delivery).  A repeat of the evicted
                              one is IDEM_EXECUTE (S2 and S4 of >>promises).

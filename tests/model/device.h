@@ -736,7 +736,7 @@ static inline void device_check_medium(device *d)
    after one at which that head read well, and something was acknowledged.  One
    does where callbacks fail besides: places that were passed over are dead ones
    that another head may need.  So may a read that fails.  Nothing is known
-   then.  Half a check may always prove a loss that is none. */
+   then.  With weak checks any opening may count a loss that is none. */
 static inline int device_may_lose(const device *d)
 {
     return WEAK || d->reads_fail ||
