@@ -345,10 +345,9 @@
    >>senders   quotas, and numbers instead of keys
 
    config.senders is for how many scopes the table keeps an entry.  Then a quota
-   limits each, and a sender may number its commands (request.epoch,
-   request.sequence, no key), as LoRaWAN and Kafka do.  Numbers are compared by
-   epoch, then by sequence.  A number is a key while its outcome is remembered,
-   and known to be old for ever after:
+   limits each, and a sender may number its commands (request.epoch, .sequence,
+   no key), as LoRaWAN and Kafka do.  Numbers are compared by epoch, then by
+   sequence.  One is a key while its outcome is remembered, and old after that:
 
      the number               the answer
      known                    as for any key (>>answers)
@@ -368,9 +367,10 @@
    epoch, from its clock or a counter of its starts.  Authenticate it: after a
    forged epoch of 4,294,967,295 it can take no other.
 
-   A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
-   the memory, and senders to the capacity in IDEM_SECTORS.  A quarter more
-   entries than senders keeps look-ups short.  When all are in use, a new sender
+   A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE (to evict by
+   quota IDEM_QUOTA_MEMORY_SIZE, too) to the memory, and senders to the capacity
+   in IDEM_SECTORS.  A quarter more entries than senders keeps look-ups short.
+   When all are in use, a new sender
      - takes over one with no keys and no floor;
      - or with IDEM_EVICT_OLDEST the least recently used one without live keys
        (after a restart any), whose numbers are new then (its claim is written);
@@ -939,14 +939,12 @@ typedef struct idem_table {
     uint16_t state_len;
     idem_short free;            /* first free slot; capacity: none */
     idem_short tidy;            /* slot at which idem_maintain continues */
-    idem_short scanned_of;      /* item of the sender that was at its quota last
-                                   (idemi_item); 0: none */
-    idem_short scanned;         /* the outcome to which the last search for one
-                                   of that sender to evict came */
     const idem_config *config;
-    unsigned char *slots;       /* this and the next four point into the memory,
+    unsigned char *slots;       /* this and the next five point into the memory,
                                    as idemi_opening_memory lays it out */
     idem_link *links;           /* one for each slot, and the order's ends */
+    idem_link *own;             /* likewise of each sender's own order, the ends
+                                   at its item; or NULL (IDEMI_OWN) */
     idem_word *index;
     unsigned char *state;       /* application state */
     idem_journal *journal;      /* NULL: none */
@@ -1025,6 +1023,11 @@ typedef union idem_fingerprint_state {
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
+/* With a quota under IDEM_EVICT_OLDEST also to be added: 8 for each key and
+   sender, 4 without IDEM_WIDE. */
+#define IDEM_QUOTA_MEMORY_SIZE(capacity, senders)                              \
+    (((capacity) + sizeof(char) + (senders)) * sizeof(idem_link))
+
 /* Sectors that the storage of such a table must have, at least: a constant
    expression; a sender counts as a key.  0: the sectors are too small. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
@@ -1065,7 +1068,8 @@ typedef union idem_fingerprint_state {
         name##_senders = (senders)                                             \
     };                                                                         \
     static uint32_t name##_memory                                              \
-        [((size) + IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
+        [((size) + IDEM_SENDERS_MEMORY_SIZE(senders) +                         \
+          ((senders) > 0 ? IDEM_QUOTA_MEMORY_SIZE(capacity, senders) : 0)) / 4]
 
 /* These sizes, in the initializer of an idem_config (C99, C++20). */
 #define IDEM_SIZES(name)                                                       \
@@ -1146,11 +1150,12 @@ typedef union idem_fingerprint_state {
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
                           a fifth were not, later the square root of senders; of
-                          a new sender then all.  At its quota, with eviction: n
-                          outcomes at worst; those of others are passed once,
-                          until another sender is at its quota
-     complete, release,   one look-up of a sender's entry for the claim of a
-     renew                number
+                          a new sender then all.  At its quota, with eviction:
+                          its undelivered outcomes
+     complete             one look-up of a sender's entry, of a number or with
+                          a quota and eviction
+     release, renew       one look-up of a sender's entry for the claim of a
+                          number
      forget               a sender: all n slots, each with a hash of its scope
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
@@ -2121,6 +2126,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
 #define IDEMI_EVER_JOURNAL      ((IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_EVICTS       ((IDEM_CONFIG).full == IDEM_EVICT_OLDEST)
+#define IDEMI_EVER_OWN          (IDEMI_EVER_EVICTS && (IDEM_CONFIG).quota != 0)
 #else
 #define IDEMI_GIVEN(config)     (config)
 #define IDEMI_CONFIG(t)         ((t)->config)
@@ -2138,6 +2144,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_EVER_STATE        1
 #define IDEMI_EVER_JOURNAL      1
 #define IDEMI_EVER_EVICTS       1
+#define IDEMI_EVER_OWN          1
 #endif
 
 #ifdef IDEM_NO_JOURNAL
@@ -2152,6 +2159,10 @@ static inline const idem_config *idemi_configured(void)
 
 #define IDEMI_SENDERS(t)                                                       \
     (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
+
+/* True if each sender's outcomes have an order of their own: evictions go by
+   sender. */
+#define IDEMI_OWN(t) (IDEMI_EVER_OWN && (t)->own)
 
 /* True while an opening reads a journal: the table is not marked open yet. */
 #define IDEMI_IS_OPENING(t) (IDEMI_EVER_JOURNAL && !(t)->magic)
@@ -2514,23 +2525,42 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    The oldest outcome is the one to evict, and almost always the next to expire:
    room is found without a search.  Only where retentions differ, or claims were
    abandoned, may a younger slot expire first: not before `soonest`, and the
-   sweep (idemi_keys_sweep) finds it.
+   sweep (idemi_keys_sweep) finds it.  A sender at its quota evicts the oldest
+   of its own: so with both each sender has such an order, in t->own, with its
+   ends at the sender's item, and the outcomes of others are not passed.
 
    O1  The order has the finished slots and no others, by completion.
    O2  The free list has the free slots and no others.
    O3  No slot expires before t->soonest.
+   O4  A sender's own order has the finished slots that its entry counts and no
+       others, by completion.
    ------------------------------------------------------------------------ */
 
-/* Takes a finished slot out of the order; a search that has come to it goes on
-   before it (idemi_command_find_evictable). */
+/* Makes a slot the next one after another; of both one may be the ends. */
+static void idemi_order_link(idem_link *links, unsigned older, unsigned newer)
+{
+    links[older].newer = (idem_short)newer;
+    links[newer].older = (idem_short)older;
+}
+
+static void idemi_order_take_out(idem_link *links, unsigned slot)
+{
+    idemi_order_link(links, links[slot].older, links[slot].newer);
+}
+
+static void idemi_order_put_last(idem_link *links, unsigned ends, unsigned slot)
+{
+    idemi_order_link(links, links[ends].older, slot);
+    idemi_order_link(links, slot, ends);
+}
+
+/* Takes a finished slot out of the order, and out of its sender's.  (While a
+   journal is read it is in none, and its links of 0 change nothing.) */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
-    const idem_link *link = &t->links[slot];
-
-    t->links[link->older].newer = link->newer;
-    t->links[link->newer].older = link->older;
-    if (t->scanned == slot)
-        t->scanned = link->older;
+    idemi_order_take_out(t->links, slot);
+    if (IDEMI_OWN(t) && !(idemi_slot_at(t, slot)->flags & IDEMI_UNCOUNTED))
+        idemi_order_take_out(t->own, slot);
 }
 
 static void idemi_order_add_free(idem_table *t, unsigned slot)
@@ -2552,36 +2582,18 @@ static void idemi_order_note_expiry(idem_table *t, const idem_slot *s)
     idemi_order_lower_soonest(t, idemi_slot_expiry(t, s));
 }
 
-/* The newest completion; or `capacity`. */
-static unsigned idemi_order_newest(const idem_table *t)
-{
-    return t->links[IDEMI_CAPACITY(t)].older;
-}
-
-/* Makes a slot the next one after another; of both one may be `capacity`, the
-   ends of the order. */
-static void idemi_order_link(idem_table *t, unsigned older, unsigned newer)
-{
-    t->links[older].newer = (idem_short)newer;
-    t->links[newer].older = (idem_short)older;
-}
-
-/* The oldest outcome that may be evicted, of a scope or, with NULL, of any, and
-   completed after that of `slot` (`capacity`: of all); or `capacity`.  Expired
+/* The oldest outcome of an order that may be evicted; or `capacity`.  Expired
    ones were dropped before (idemi_command_reclaim). */
-IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
-                                          const idemi_id *of)
+IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
+                                          const idem_link *links, unsigned ends)
 {
-    for (;;) {
-        idem_slot *s;
-        slot = t->links[slot].newer;
-        if (slot == IDEMI_CAPACITY(t))
-            return slot;
-        s = idemi_slot_at(t, slot);
-        if (!(s->flags & IDEMI_UNDELIVERED) &&
-            (!of || idemi_slot_has_scope(s, of)))
-            return slot;
-    }
+    unsigned slot = ends;
+
+    do
+        slot = links[slot].newer;
+    while (slot < IDEMI_CAPACITY(t) &&
+           idemi_slot_at(t, slot)->flags & IDEMI_UNDELIVERED);
+    return slot < IDEMI_CAPACITY(t) ? slot : IDEMI_CAPACITY(t);
 }
 
 /* ---------------------------------------------------------------------------
@@ -3252,6 +3264,10 @@ static void idemi_sender_take_over(idem_table *t, idem_sender *e, uint64_t name)
 {
     t->stats.senders_evicted += idemi_basics_join(e->floor) != 0;
     idemi_sender_raise_evicted(t, &t->evicted_until, e->until.evicted);
+    if (IDEMI_OWN(t)) {
+        idemi_item item = idemi_sender_item(t, e);
+        idemi_order_link(t->own, item, item);
+    }
     idemi_basics_split(e->name, name);
     e->until.evicted = t->evicted_until;
     e->last_use = 0;
@@ -3398,6 +3414,16 @@ static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
         s->flags |= IDEMI_UNCOUNTED;
 }
 
+/* Makes an outcome the newest of its sender's order.  Keeps O4. */
+static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    if (IDEMI_OWN(t) && !(s->flags & IDEMI_UNCOUNTED))
+        idemi_order_put_last(
+            t->own, idemi_sender_item(t, idemi_sender_of(t, s)), slot);
+}
+
 /* True of a claim of an older epoch than its sender's. */
 IDEMI_INTO int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
 {
@@ -3444,7 +3470,6 @@ IDEMI_INTO void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
     if (!(s->flags & IDEMI_UNDELIVERED))
         return;
     s->flags &= (uint8_t)~IDEMI_UNDELIVERED;
-    t->scanned_of = 0;          // the search may have passed it
     t->pending--;
 }
 
@@ -3523,8 +3548,9 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
     s->flags = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
                          (s->flags & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
-    idemi_order_link(t, idemi_order_newest(t), slot);
-    idemi_order_link(t, slot, IDEMI_CAPACITY(t));
+    idemi_order_put_last(t->links, IDEMI_CAPACITY(t), slot);
+    if (!IDEMI_IS_OPENING(t))
+        idemi_sender_add_outcome(t, slot);
     idemi_order_note_expiry(t, s);
 }
 
@@ -5398,6 +5424,7 @@ typedef idem_token idemi_size;
                   sender entries, the last one first
      slots        capacity x stride bytes
      links        capacity + 1
+     own          capacity + 1 + senders, with a quota under IDEM_EVICT_OLDEST
      index        capacity x IDEMI_WORDS words
      state        state_max bytes, to a multiple of 4
      journal      idem_journal; this and what follows only with storage
@@ -5412,12 +5439,17 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                                     config->response_max);
     idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
     idemi_size senders = IDEMI_SENDERS(t);
+    // A link for each key and sender, if senders have orders of their own.
+    idemi_size own = IDEMI_EVER_OWN && config->quota &&
+                             config->full == IDEM_EVICT_OLDEST
+                         ? (idemi_size)sizeof(idem_link) : 0;
     idemi_size needed =
-        capacity * (stride + (idemi_size)sizeof(idem_link) +
+        capacity * (stride + (idemi_size)sizeof(idem_link) + own +
                     IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
-        (idemi_size)sizeof(idem_link) + state +
-        senders * (idemi_size)sizeof(idem_sender);
+        (idemi_size)sizeof(idem_link) + own + state +
+        senders * ((idemi_size)sizeof(idem_sender) + own);
     uint32_t record_max = 0;
+    idem_link *end;
 
     if (IDEMI_STORAGE(config)) {
         record_max = IDEMI_RECORD_MAX(config->key_max, config->response_max,
@@ -5439,10 +5471,14 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     t->slots = memory + (size_t)senders * sizeof(idem_sender);
     t->links = (idem_link *)(void *)(t->slots +
                                      IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
-    t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
+    end = t->links + IDEMI_CAPACITY(t) + 1;
+    if (own) {
+        t->own = end;
+        end += idemi_items_highest(t) + 1;
+    }
+    t->index = (idem_word *)(void *)end;
     t->state = (unsigned char *)(t->index + idemi_index_size(t));
     t->links[capacity].older = t->links[capacity].newer = (idem_short)capacity;
-    t->scanned = (idem_short)capacity;
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
@@ -5553,14 +5589,26 @@ static void idemi_opening_sort(idem_table *t)
                                                 idemi_opening_age(t, a) >=
                                                     idemi_opening_age(t, b))
                                      ? &a : &b;
-                idemi_order_link(t, last, *next);
+                idemi_order_link(t->links, last, *next);
                 last = *next;
                 *next = t->links[last].newer;
             }
             a = b_end;
         }
-        idemi_order_link(t, last, ends);
+        idemi_order_link(t->links, last, ends);
     }
+}
+
+/* Lists the outcomes that were read in their senders' own orders.  Makes O4
+   hold. */
+static void idemi_opening_list_own(idem_table *t)
+{
+    unsigned slot = t->links[IDEMI_CAPACITY(t)].newer;
+
+    if (!IDEMI_OWN(t))
+        return;
+    for (; slot != IDEMI_CAPACITY(t); slot = t->links[slot].newer)
+        idemi_sender_add_outcome(t, slot);
 }
 
 /* The last step of an opening: lists the free slots, interrupts all claims,
@@ -5582,6 +5630,7 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t))
         idemi_opening_sort(t);
+    idemi_opening_list_own(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
@@ -5690,23 +5739,6 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
         idemi_keys_sweep(t);
 }
 
-/* Searches for the oldest outcome of a sender that may be evicted, from where
-   the last search for it ended, and notes how far it came; or `capacity`. */
-static unsigned idemi_command_find_evictable(idem_table *t,
-                                             const idem_sender *e,
-                                             const idemi_id *id)
-{
-    idemi_item of = idemi_sender_item(t, e);
-    unsigned slot;
-
-    if (t->scanned_of != of)
-        t->scanned = (idem_short)IDEMI_CAPACITY(t);
-    t->scanned_of = (idem_short)of;
-    slot = idemi_order_evictable(t, t->scanned, id);
-    t->scanned = t->links[slot].older;
-    return slot;
-}
-
 /* Searches for a slot for the request's key: a free one, or one whose outcome
    may be evicted.  Or `capacity`; then sets retry_after_ms, if it is known. */
 static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
@@ -5718,8 +5750,9 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota ? idemi_command_find_evictable(t, e, &q->id)
-                          : idemi_order_evictable(t, slot, NULL);
+        slot = over_quota
+                   ? idemi_order_evictable(t, t->own, idemi_sender_item(t, e))
+                   : idemi_order_evictable(t, t->links, IDEMI_CAPACITY(t));
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
@@ -6184,7 +6217,8 @@ enum {
     IDEMI_BROKEN_N2,      IDEMI_BROKEN_N3,
     IDEMI_BROKEN_R6,
     IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
-    IDEMI_BROKEN_N1
+    IDEMI_BROKEN_N1,
+    IDEMI_BROKEN_O4
 };
 
 static int idemi_check_needs(const idem_table *t, idemi_item item)
@@ -6272,6 +6306,7 @@ typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
     uint32_t counted;                       /* by entries of senders */
     uint32_t listed;                        /* in the order and the free list */
+    uint32_t own;                           /* finished, and counted */
 } idemi_tally;
 
 /* All slots, by themselves; counts them. */
@@ -6291,6 +6326,8 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
         tally->pending += (s->flags & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->flags & IDEMI_FINISHED);
         tally->counted += !(s->flags & IDEMI_UNCOUNTED);
+        tally->own += (s->flags & (IDEMI_FINISHED | IDEMI_UNCOUNTED)) ==
+                      IDEMI_FINISHED;
         broken = idemi_check_slot(t, slot);
         if (!broken)
             broken = idemi_check_probe(t, slot);
@@ -6300,27 +6337,29 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     return 0;
 }
 
-/* O1, but for finished slots that are not listed: those make O2 fail. */
-static int idemi_check_order(const idem_table *t, idemi_tally *tally)
+/* The number of slots in an order; or IDEMI_NONE if one is not finished, or not
+   in its place. */
+static unsigned idemi_check_order(const idem_table *t, const idem_link *links,
+                                  unsigned ends)
 {
-    unsigned ends = IDEMI_CAPACITY(t);
     unsigned slot = ends;
     uint32_t age = UINT32_MAX;
+    unsigned listed = 0;
 
-    while (t->links[slot].newer != ends) {
+    while (links[slot].newer != ends) {
         unsigned older = slot;
         const idem_slot *s;
-        slot = t->links[slot].newer;
+        slot = links[slot].newer;
         // A slot that links back to its predecessor cannot come twice.
-        if (slot > ends || t->links[slot].older != older)
-            return IDEMI_BROKEN_O1;
-        tally->listed++;
+        if (slot >= IDEMI_CAPACITY(t) || links[slot].older != older)
+            return IDEMI_NONE;
+        listed++;
         s = idemi_slot_at(t, slot);
         if (!(s->flags & IDEMI_FINISHED) || t->clock - s->time > age)
-            return IDEMI_BROKEN_O1;
+            return IDEMI_NONE;
         age = t->clock - s->time;
     }
-    return t->links[ends].older == slot ? 0 : IDEMI_BROKEN_O1;
+    return links[ends].older == slot ? listed : IDEMI_NONE;
 }
 
 /* O2; and all slots are listed or in progress. */
@@ -6337,10 +6376,23 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
                : IDEMI_BROKEN_O2;
 }
 
-/* N1 to N3. */
+/* Those in a sender's own order; or IDEMI_NONE, also if one is of another. */
+static unsigned idemi_check_own(const idem_table *t, const idem_sender *e)
+{
+    idemi_item ends = idemi_sender_item(t, e);
+    unsigned listed = idemi_check_order(t, t->own, ends);
+    unsigned slot = listed == IDEMI_NONE ? ends : t->own[ends].newer;
+
+    for (; slot != ends; slot = t->own[slot].newer)
+        if (idemi_sender_of(t, idemi_slot_at(t, slot)) != e)
+            return IDEMI_NONE;
+    return listed;
+}
+
+/* O4 and N1 to N3. */
 static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
 {
-    uint32_t counted = 0;
+    uint32_t counted = 0, listed = 0;
     unsigned sender;
 
     for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
@@ -6349,6 +6401,13 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
         counted += e->keys;
         if (name && idemi_sender_find(t, name) != e)
             return IDEMI_BROKEN_N2;
+        // An entry that was never used has no ends yet.
+        if (IDEMI_OWN(t) && name) {
+            unsigned own = idemi_check_own(t, e);
+            if (own == IDEMI_NONE)
+                return IDEMI_BROKEN_O4;
+            listed += own;
+        }
         // After a failed sync nothing is relocated any more.
         if (IDEMI_JOURNAL(t) && !t->journal->broken) {
             int has_floor = idemi_basics_join(e->floor) != 0;
@@ -6357,13 +6416,16 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
                 return IDEMI_BROKEN_N1;
         }
     }
-    return IDEMI_SENDERS(t) && counted != tally->counted ? IDEMI_BROKEN_N3 : 0;
+    if (IDEMI_SENDERS(t) && counted != tally->counted)
+        return IDEMI_BROKEN_N3;
+    return IDEMI_OWN(t) && listed != tally->own ? IDEMI_BROKEN_O4 : 0;
 }
 
 static int idemi_check_all(const idem_table *t)
 {
-    idemi_tally tally = { 0, 0, 0, 0, 0 };
+    idemi_tally tally = { 0, 0, 0, 0, 0, 0 };
     uint32_t words = 0;
+    unsigned listed;
     unsigned at;
     int broken;
 
@@ -6371,10 +6433,13 @@ static int idemi_check_all(const idem_table *t)
         t->state_len > IDEMI_CONFIG(t)->state_max)
         return IDEMI_BROKEN_SIZES;
     broken = idemi_check_slots(t, &tally);
-    if (!broken)
-        broken = idemi_check_order(t, &tally);
     if (broken)
         return broken;
+    // Finished slots that are not listed make O2 fail.
+    listed = idemi_check_order(t, t->links, IDEMI_CAPACITY(t));
+    if (listed == IDEMI_NONE)
+        return IDEMI_BROKEN_O1;
+    tally.listed = listed;
     for (at = 0; at < idemi_index_size(t); at++)
         words += t->index[at].slot != 0;
     if (words != tally.used)

@@ -417,11 +417,11 @@ chosen() {
         printf 'chosen: %s, ' $1 && "$out/chosen" $keys
 }
 
-# ordered: what opening costs if outcomes came in another order
-ordered() {
+# costs: that they do not grow with what else is in the table
+costs() {
     "$cc" -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror \
-        -fsanitize-coverage=trace-pc -I. -Itests tests/check/opening.c \
-        -o "$out/opening" && "$out/opening"
+        -fsanitize-coverage=trace-pc -I. -Itests tests/check/costs.c \
+        -o "$out/costs" && "$out/costs"
 }
 
 # timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
@@ -441,7 +441,7 @@ part_attack() {
     for hash in SIPHASH HALFSIPHASH FNV; do
         checked chosen $hash
     done
-    checked ordered
+    checked costs
     levels="-O0 -O2 -Os"
     [ "$short" != 1 ] || levels=-O2
     for level in $levels; do

@@ -258,6 +258,8 @@ static inline void device_make_memory(device *d)
 
     d->senders = c->senders;
     most += IDEM_SENDERS_MEMORY_SIZE(c->senders);
+    if (c->quota && c->full == IDEM_EVICT_OLDEST)
+        most += IDEM_QUOTA_MEMORY_SIZE(c->capacity, c->senders);
     PROMISE(idem_open(&t, c, NULL, 0, 0) == IDEM_E_MEMORY);
     PROMISE(t.needed <= most && t.needed == idem_memory_size(c));
     PROMISE(!c->storage || idem_sector_count(c) ==

@@ -44,7 +44,8 @@ static void unlock(void *ctx)
 
 static void open_side(struct side *s, const idem_config *c, int journal)
 {
-    size_t size = IDEM_SENDERS_MEMORY_SIZE(c->senders);
+    size_t size = IDEM_SENDERS_MEMORY_SIZE(c->senders) +
+                  IDEM_QUOTA_MEMORY_SIZE(c->capacity, c->senders);
 
     medium_end(&s->medium);
     free(s->memory);

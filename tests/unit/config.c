@@ -362,6 +362,8 @@ TEST(one_list_of_numbers_makes_memory_and_sizes)
 
     *c = sizes;
     memcpy(c->secret, SECRET, sizeof c->secret);
+    c->quota = 2;
+    c->full = IDEM_EVICT_OLDEST;
     assert_true(sizeof pump_memory >= idem_memory_size(c));
     is(idem_open(&table, c, pump_memory, sizeof pump_memory, 0), IDEM_OK);
     the.storage = blank;

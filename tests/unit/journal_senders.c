@@ -219,6 +219,9 @@ static const scenario scenarios[] = {
     { "nor_does_it_when_it_was_completed_meanwhile",
       UNCOUNTED "B0:execute B18:recover C18 X18:ok B1:full P lost0 "
       "B0:recover" },
+    { "nor_is_it_evicted_for_its_senders_quota",
+      "evict quota=2 " UNCOUNTED "B0:execute C0 B18:recover C18 B2:execute C2 "
+      "unjudged B4:execute C4 B6:execute B0:old B2:old B18:replay" },
     { "it_is_forgotten_with_its_sender",
       UNCOUNTED "B0:execute R0 n0:ok B18:execute" },
     // It is counted if it is read again when its sender has an entry.

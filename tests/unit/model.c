@@ -99,7 +99,10 @@ static void play_round(uint64_t left)
     PROMISE(the.memory_size ==
             IDEM_MEMORY_SIZE(the.config.capacity, the.config.key_max,
                              the.config.response_max, the.config.state_max) +
-                the.config.senders * sizeof(idem_sender));
+                the.config.senders * sizeof(idem_sender) +
+                (the.config.quota && the.config.full == IDEM_EVICT_OLDEST
+                     ? IDEM_QUOTA_MEMORY_SIZE(the.config.capacity,
+                                              the.config.senders) : 0));
     memset(&the.tables[1], 0x5A, sizeof *the.tables);   // as one is left
     device_open(&the);
     play_calls(count < left ? count : (unsigned long)left);

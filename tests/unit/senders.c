@@ -244,6 +244,8 @@ TEST(an_entry_takes_the_memory_that_the_manual_says)
 {
     is(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
     is(IDEM_SENDERS_MEMORY_SIZE(3), 3 * (sizeof(idem_sender) + 4));
+    is(sizeof(idem_link), IDEM_WIDE ? 8 : 4);
+    is(IDEM_QUOTA_MEMORY_SIZE(5, 3), 9 * sizeof(idem_link));
 }
 
 /* How idle a sender is, stays right for years. */

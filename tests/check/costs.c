@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Costs that do not depend on what is in the table beside: an opening, on the
+ * order in which outcomes came; a new key of a sender at its quota, with
+ * eviction, on the outcomes of others.
+ *
+ *     build/costs             prints them; returns 1 if one does
+ */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "blocks.h"
+#include "model/media.h"
+
+#include <stdio.h>
+
+enum { KEYS = 4000, MOST = 2, COMMANDS = 100, QUOTA = 10 };
+
+static flash cells;
+static idem_storage sectors = {
+    .ctx = &cells, .read = flash_read, .prog = flash_prog,
+    .erase = flash_erase, .sector_size = 4096, .prog_size = 1, .erased = 0xFF };
+
+static void expect(int result, int expected)
+{
+    if (result == expected)
+        return;
+    fprintf(stderr, "%s\n", idem_text(result));
+    exit(2);
+}
+
+/* Basic blocks to open a journal whose outcomes were all relocated.  Those of
+   every `step`-th slot, from each start on, were completed one after the
+   other. */
+static uint64_t cost_of_opening(unsigned step)
+{
+    static idem_claim claims[KEYS];
+    idem_config config = { .capacity = KEYS + 1, .key_max = 4,
+                           .storage = &sectors, .secret = "sixteen secrets" };
+    idem_reply reply;
+    idem_outcome outcome = { 0 };
+    idem_table table;
+    uint32_t key = 0, now = 0, last;
+    idem_request rq = { .key = &key, .key_len = 4 };
+    void *memory;
+    size_t size;
+
+    sectors.sector_count = 5;
+    sectors.sector_count = idem_sector_count(&config);
+    expect(medium_make(&cells, &sectors, 0), 0);
+    size = idem_memory_size(&config);
+    memory = medium_allocate(size);
+    expect(idem_open(&table, &config, memory, size, now), IDEM_OK);
+    for (; key < KEYS; key++)
+        expect(idem_begin(&table, &claims[key], &reply, &rq, now),
+               IDEM_EXECUTE);
+    for (unsigned start = 0; start < step; start++)
+        for (unsigned i = start; i < KEYS; i += step)
+            expect(idem_complete(&table, &claims[i], &outcome, now += 10),
+                   IDEM_OK);
+    last = table.journal->sequence + sectors.sector_count;
+    while (table.journal->sequence < last) {
+        expect(idem_begin(&table, claims, &reply, &rq, ++now), IDEM_EXECUTE);
+        expect(idem_release(&table, claims, now), IDEM_OK);
+    }
+    blocks = 0;
+    expect(idem_open(&table, &config, memory, size, now), IDEM_OK);
+    free(memory);
+    medium_end(&cells);
+    return blocks;
+}
+
+/* A command of a sender, whose scope is its number. */
+static void execute(idem_table *table, uint32_t sender, uint32_t key)
+{
+    idem_request rq = { .scope = &sender, .scope_len = sizeof sender,
+                        .key = &key, .key_len = sizeof key };
+    idem_outcome outcome = { 0 };
+    idem_claim claim;
+    idem_reply reply;
+
+    expect(idem_begin(table, &claim, &reply, &rq, key), IDEM_EXECUTE);
+    expect(idem_complete(table, &claim, &outcome, key), IDEM_OK);
+}
+
+/* Basic blocks of a command of two senders in turn, both at their quota, with
+   that many outcomes of others in the table, older and newer ones. */
+static uint64_t cost_at_quota(uint32_t others)
+{
+    idem_config config = { .capacity = others + 2 * QUOTA, .key_max = 8,
+                           .senders = 2 * (others / QUOTA + 2),
+                           .full = IDEM_EVICT_OLDEST, .quota = QUOTA,
+                           .secret = "sixteen secrets" };
+    size_t size = idem_memory_size(&config);
+    void *memory = medium_allocate(size);
+    idem_table table;
+    uint32_t key = 0;
+
+    expect(idem_open(&table, &config, memory, size, 0), IDEM_OK);
+    for (; key < others / 2; key++)
+        execute(&table, 2 + key / QUOTA, key);
+    for (uint32_t i = 0; i < 2 * QUOTA; i++, key++)
+        execute(&table, key % 2, key);
+    for (uint32_t i = others / 2; i < others; i++, key++)
+        execute(&table, 2 + i / QUOTA, key);
+    blocks = 0;
+    for (uint32_t i = 0; i < COMMANDS; i++, key++)
+        execute(&table, key % 2, key);
+    expect((int)table.stats.evicted, COMMANDS);
+    free(memory);
+    return blocks / COMMANDS;
+}
+
+int main(void)
+{
+    double in_order = (double)cost_of_opening(1) / KEYS;
+    double not = (double)cost_of_opening(2) / KEYS;
+    uint64_t few = cost_at_quota(20), many = cost_at_quota(KEYS);
+
+    printf("opening, %d keys: %.1f basic blocks each; in another order, %.1f\n"
+           "a command at the quota: %u basic blocks; beside %d outcomes, %u\n",
+           KEYS, in_order, not, (unsigned)few, KEYS, (unsigned)many);
+    return not > MOST * in_order || many > MOST * few;
+}
