@@ -32,6 +32,8 @@ has() {
 
 sqlite='-DBENCH_SQLITE -lsqlite3'
 has sqlite3.h || sqlite=
+lmdb='-DBENCH_LMDB -llmdb'
+has lmdb.h || lmdb=
 rocksdb='-DBENCH_ROCKSDB -lrocksdb'
 has rocksdb/c.h || rocksdb=
 
@@ -66,7 +68,7 @@ write counts
 build ram ram
 build known ram -DBENCH_KNOWN=1000
 build static ram -DBENCH_KNOWN=1000 -DIDEM_STATIC
-build group group $sqlite $rocksdb -lpthread
+build group group $sqlite $lmdb $rocksdb -lpthread
 table "$out/bench.md"
 if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
     build wear wear -lsqlite3 -llmdb

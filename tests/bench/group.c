@@ -13,6 +13,7 @@
  *   SQLite      WAL, synchronous FULL, a connection for each thread; INSERT OR
  *               IGNORE, then UPDATE of the key's row if the token is the
  *               claim's; each a transaction
+ *   LMDB        put with MDB_NOOVERWRITE, then put; each a transaction, synced
  *   RocksDB     get, put, put; each put synced with the others that wait (its
  *               own group commit).  Nothing keeps two from claiming one key
  *
@@ -196,6 +197,55 @@ static void db_command(const uint8_t key[KEY_LEN])
 }
 #endif
 
+/* -------------------------------------------------------------------- LMDB */
+#ifdef BENCH_LMDB
+#include <lmdb.h>
+
+static MDB_env *env;
+static MDB_dbi dbi;
+
+static void lmdb_open(void)
+{
+    char path[PATH_LEN];
+    MDB_txn *txn;
+
+    file_path(path, "lmdb-lock");
+    file_path(path, "lmdb");
+    check(!mdb_env_create(&env) &&
+              !mdb_env_set_mapsize(env, (size_t)1 << 28) &&
+              !mdb_env_open(env, path, MDB_NOSUBDIR, 0600) &&
+              !mdb_txn_begin(env, NULL, 0, &txn) &&
+              !mdb_dbi_open(txn, NULL, 0, &dbi) && !mdb_txn_commit(txn), path);
+}
+
+static void lmdb_close(void)
+{
+    mdb_env_close(env);
+}
+
+static void lmdb_put(const uint8_t bytes[KEY_LEN], struct value *v,
+                     unsigned flags)
+{
+    uint8_t copy[KEY_LEN];
+    MDB_val key = { KEY_LEN, copy }, value = { sizeof *v, v };
+    MDB_txn *txn;
+
+    memcpy(copy, bytes, KEY_LEN);
+    check(!mdb_txn_begin(env, NULL, 0, &txn) &&
+              !mdb_put(txn, dbi, &key, &value, flags) && !mdb_txn_commit(txn),
+          "LMDB");
+}
+
+static void lmdb_command(const uint8_t key[KEY_LEN])
+{
+    struct value v = { .token = 1 };
+
+    lmdb_put(key, &v, MDB_NOOVERWRITE);
+    memcpy(v.response, key, RESPONSE_LEN);
+    lmdb_put(key, &v, 0);
+}
+#endif
+
 /* ----------------------------------------------------------------- RocksDB */
 #ifdef BENCH_ROCKSDB
 #include <rocksdb/c.h>
@@ -271,6 +321,9 @@ static const struct subject subjects[] = {
 #ifdef BENCH_SQLITE
     { "SQLite", db_open, no_thread, db_connect, db_disconnect, db_command,
       1 / 8., 1 / 10. },
+#endif
+#ifdef BENCH_LMDB
+    { "LMDB", lmdb_open, lmdb_close, no_thread, no_thread, lmdb_command, 0, 0 },
 #endif
 #ifdef BENCH_ROCKSDB
     { "RocksDB", rocks_open, rocks_close, no_thread, no_thread, rocks_command,
@@ -375,7 +428,7 @@ static void compare(int threads, int turns, long ms)
 
 int main(int argc, char **argv)
 {
-    static const int threads[] = { 1, 16, THREADS_MAX };
+    static const int threads[] = { 1, 4, 16, THREADS_MAX };
     int is_short = argc > 2;
     size_t i;
 
