@@ -2924,7 +2924,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
    Storage may read as blank, or as older than it is, until it is ready.  So the
    headers, and the rest of the head, are read once more.  It was not ready
    (IDEM_E_STORAGE) if
-     B1. a sector newer than the head counts by A2 now;
+     B1. a sector newer than the head counts by A2 now, by no orphan;
      B2. no loss is known, and the head has a record as in D6 after those that
          were read, and not right there;
      B3. the newest header is another one now, however often that is read;
@@ -4200,10 +4200,11 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* True if a sector has a record that is not relocated: of a slot or sender or,
-   with `any`, of anything, even the commit record.  First passes the relocated
-   ones from `at` on; if one is missing, starts one granule after relocated_end,
-   where the commit record stands.  Needs the defaults of the header. */
+/* True if a sector has a record that is neither relocated nor an orphan: of a
+   slot or sender or, with `any`, of anything, even the commit record (and until
+   there is a head an orphan).  First passes the relocated ones from `at` on; if
+   one is missing, starts one granule after relocated_end, where the commit
+   record stands.  Needs the defaults of the header. */
 IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
@@ -4229,7 +4230,8 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
          at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
-            (any || (r->slot && !r->orphan) ||
+            (!r->orphan || (any && !j->head)) &&
+            (any || r->slot ||
              (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))))
             return 1;
     return 0;

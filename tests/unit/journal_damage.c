@@ -855,6 +855,19 @@ TEST(s5_a_record_hidden_in_an_unstable_key_prevents_no_opening)
     }
 }
 
+/* .. nor are they in the commit record of a sector that was begun in vain. */
+TEST(s5_nor_does_one_hidden_in_an_unstable_commit_record)
+{
+    for (uint32_t times = 0; times < 9; times++) {
+        device_on(&nor, "Aa P Ba:replay");
+        flash_fill(&the.medium, newest().at, newest().len, 0x88);
+        forge_delivery(newest().at + 3);
+        make_fickle(newest().at, times, nor.erased);
+        the.storage.read = late_read;
+        run("P lost0 Ba:replay");
+    }
+}
+
 /* Runs two lines.  The last bytes of the newest record of the first become the
    head of a record whose response and check are what the second wrote. */
 static void hide_record(const char *line, const char *next)
