@@ -373,7 +373,7 @@
    When all are in use, a new sender
      - takes over one with no keys and no floor;
      - or with IDEM_EVICT_OLDEST the least recently used one without live keys
-       (after a restart any), whose numbers are new then (its claim is written);
+       (after a restart any): the numbers of that sender are new then;
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
    After a change to fewer entries, damage or a torn batch the numbers of any
    sender may be new, and a claim on an old one be fenced.
@@ -673,9 +673,9 @@ typedef struct idem_config {
     uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
     uint16_t volatile_claims;   /* not 0: claims are not written (>>durable) */
-    uint8_t  secret[16];    /* key of the hashes (>>identity).  IDEM_HASH_FNV
-                               hashes without it, but a journal must be opened
-                               with its own first half */
+    uint8_t  secret[16];    /* key of the hashes (>>identity); no default.
+                               IDEM_HASH_FNV hashes without it, but a journal
+                               must be opened with its own first half */
 } idem_config;
 
 /* One command, as it arrived.  Zero the struct, then fill in its fields. */
@@ -817,11 +817,10 @@ typedef struct idem_link {
     idem_short newer;           /* of a free slot: the next free one */
 } idem_link;
 
-/* A word of the index: how many slots and tags it can name; the distance
-   that also stands for longer ones; and the number of words for each key */
-#define IDEMI_WORD_SLOTS 0x1000000u
-#define IDEMI_WORD_TAGS 32u
-#define IDEMI_WORD_OFFSET 7u
+/* A word of the index; IDEMI_WORDS for each key */
+#define IDEMI_WORD_SLOTS  0x1000000u    /* numbers that `slot` can hold */
+#define IDEMI_WORD_TAGS   32u
+#define IDEMI_WORD_OFFSET 7u            /* that distance, or a longer one */
 #define IDEMI_WORDS (IDEM_WIDE ? 3u : 2u)
 typedef struct idem_word {
 #if IDEM_WIDE
@@ -895,9 +894,9 @@ typedef struct idem_journal {
                                    rewritten in a boot's first rotation */
     uint32_t tail;              /* oldest live sector */
     uint32_t damaged;           /* newest sector in which something is lost */
-                                /* From here the words of the next header */
+                                /* Here a header's words begin (idemi_header) */
     uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t next_tail;         /* the tail once that counts */
+    uint32_t next_tail;         /* the tail once that sector counts */
     uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end; before a boot's first
                                    rotation, where its newest one begins */
@@ -905,8 +904,8 @@ typedef struct idem_journal {
                                    goes; sector_size if it takes no more */
     uint32_t last_time;         /* logical ms, of the newest record or header;
                                    of the opening if there is none */
-    uint32_t uncertain;         /* logical ms until which unknown keys may be
-                                   lost ones; none are if that is reached */
+    uint32_t uncertain;         /* logical ms: until then an unknown key may be
+                                   a lost one */
     idem_defaults defaults;
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t records_at;        /* where a sector's records begin */
@@ -940,7 +939,7 @@ typedef struct idem_table {
     idem_short free;            /* first free slot; capacity: none */
     idem_short tidy;            /* slot at which idem_maintain continues */
     const idem_config *config;
-    unsigned char *slots;       /* this and the next five point into the memory,
+    unsigned char *slots;       /* this and the next six point into the memory,
                                    as idemi_opening_memory lays it out */
     idem_link *links;           /* one for each slot, and the order's ends */
     idem_link *own;             /* likewise of each sender's own order, the ends
@@ -1125,7 +1124,7 @@ typedef union idem_fingerprint_state {
 
    Arguments: the object, outputs, inputs, the time.
      - No pointer may be NULL but memory of idem_open, ctx of idem_run,
-       request.buffer, info.id, bytes of which there are 0, and what >>types
+       request.buffer, info.id, a pointer to 0 bytes, and those that >>types
        allows.
      - Every function that takes an open table may answer IDEM_E_ARG (NULL where
        it is not allowed, a table that is not open) and, but for idem_check,
@@ -1149,9 +1148,9 @@ typedef union idem_fingerprint_state {
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
-                          a fifth were not, later the square root of senders; of
-                          a new sender then all.  At its quota, with eviction:
-                          its undelivered outcomes
+                          a fifth were not, then about the square root of
+                          senders; all if the sender is new then.  With quota
+                          and eviction also its undelivered outcomes
      complete             one look-up of a sender's entry, of a number or with
                           a quota and eviction
      release, renew       one look-up of a sender's entry for the claim of a
@@ -1451,9 +1450,10 @@ IDEM_API const char *idem_text(int result);
    are linked only where this or a function that computes a size is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
-/* Verifies the invariants that >>check lists: 0, the number of one that is
-   broken, or IDEM_E_ARG.  Takes (capacity + senders) x the length of a lookup;
-   no lock.  For tests, and for firmware that distrusts its RAM. */
+/* Verifies the invariants that the memory shows: 0; the number of one that is
+   broken (IDEMI_BROKEN_ in >>check); or IDEM_E_ARG.  Takes (capacity + senders)
+   x the length of a lookup; no lock.  For tests, and for firmware that does not
+   trust its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
 /* The fingerprint of a payload that arrives in pieces: init, update for each
@@ -2056,12 +2056,12 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    up to the clock have been reached, the others are ahead. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* After a step back of the tick up to this the clock waits.  It is less than
-   2^16: the wrap of a tick of 16 bits that is read often steps back further. */
+/* A step back of the tick up to this is waited out.  It is less than 2^16 ms: a
+   tick of 16 bits that is read often must be followed when it wraps. */
 #define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
-/* A time this far ahead is later than any expiry, even one sweep interval
-   later. */
+/* Further ahead than any expiry, even after the clock has moved on by one sweep
+   interval */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2422,25 +2422,18 @@ static int idemi_index_has_hash(const idem_table *t, unsigned at, unsigned slot,
     return idemi_slot_at(t, slot)->hash == hash;
 }
 
-/* Positions from `from` to `to`, round the end. */
-static unsigned idemi_index_distance(const idem_table *t, unsigned from,
-                                     unsigned to)
-{
-    return to >= from ? to - from : to + idemi_index_size(t) - from;
-}
-
 /* How far a slot's word, which is at a position, is from its home. */
 static unsigned idemi_index_offset(const idem_table *t, unsigned at,
                                    unsigned slot)
 {
-    idem_short hash;
+    unsigned home;
 
 #if IDEM_WIDE
     if (t->index[at].offset < IDEMI_WORD_OFFSET)
         return t->index[at].offset;
 #endif
-    hash = idemi_slot_at(t, slot)->hash;
-    return idemi_index_distance(t, idemi_index_home(t, hash), at);
+    home = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
+    return at >= home ? at - home : at + idemi_index_size(t) - home;
 }
 
 static void idemi_index_set_offset(const idem_table *t, unsigned at,
@@ -2555,7 +2548,7 @@ static void idemi_order_put_last(idem_link *links, unsigned ends, unsigned slot)
 }
 
 /* Takes a finished slot out of the order, and out of its sender's.  (While a
-   journal is read it is in none, and its links of 0 change nothing.) */
+   journal is read it is in no sender's: its links there are 0.) */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     idemi_order_take_out(t->links, slot);
@@ -2914,10 +2907,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
    whole header of another journal: "idem", and version 1; or a sum that is
-   right, and a check that is not erased.  It may begin at any offset there, and
-   end in the next sector.  One at offset 0 that fulfils V1 to V3 is not of
-   another journal.  One that fulfils V1 and V2 elsewhere is: the journal was
-   moved.
+   right, and a check that is not erased.  Such a header may begin at any offset
+   there, and end in the next sector.  One at offset 0 that fulfils V1 to V3 is
+   not of another journal.  One that fulfils V1 and V2 elsewhere is: the journal
+   was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -3040,8 +3033,7 @@ static int idemi_storage_fill(idem_table *t)
     int result = IDEM_OK;
 
     for (at = 0; result == IDEM_OK && at < IDEMI_SECTOR_SIZE(j); at += len) {
-        if (len > IDEMI_SECTOR_SIZE(j) - at)
-            len = IDEMI_SECTOR_SIZE(j) - at;
+        len = idemi_basics_min(len, IDEMI_SECTOR_SIZE(j) - at);
         IDEM_MEMSET(t->buffer, (int)m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
         // The first, which removes the header; and the last: the next record
@@ -3115,7 +3107,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>sender    an entry for each
+   >>sender    an entry for each scope (config.senders)
 
    An entry counts its sender's keys in the table, and has its floor, and the
    time up to which its outcomes may have been evicted.  A claim of a newer
@@ -3170,8 +3162,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
     return (unsigned)((t->clock - t->swept) / IDEMI_USE_STEP);
 }
 
-/* Idleness of an entry without keys and floor; one more if its eviction time is
-   the table's: nothing is lost then. */
+/* Rank of an entry without keys and floor: above any with a floor.  One more if
+   its eviction time is the table's: then nothing is lost. */
 #define IDEMI_IDLE (IDEMI_USE_MAX + 2)
 
 /* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
@@ -3311,19 +3303,6 @@ static int idemi_sender_is_gone(const idem_sender *e, uint64_t number)
     return number >> 32 == e->floor[1] && (uint32_t)number <= e->until.gone;
 }
 
-/* Marks a floor as unsaved, and notes the sector of the number in a slot, from
-   whose records it follows.  Keeps N1. */
-static void idemi_sender_mark_unsaved(idem_table *t, idem_sender *e,
-                                      unsigned slot)
-{
-    uint32_t *needs = idemi_items_needs(t);
-    uint32_t *need = &needs[idemi_sender_item(t, e)];
-
-    e->unsaved = 1;
-    if (needs[slot] < *need)
-        *need = needs[slot];
-}
-
 /* Follows a number that comes or leaves (`event`) in its sender's floor:
      1  of a newer epoch: claims of older ones expire now (O3), none is gone
      2  one that comes after the record of R1d is not gone
@@ -3338,6 +3317,7 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
                                 int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
+    uint32_t *need;
 
     if (number >> 32 > e->floor[1]) {                       // 1
         idemi_order_lower_soonest(t, t->clock);
@@ -3362,7 +3342,9 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    idemi_sender_mark_unsaved(t, e, slot);                  // 5
+    e->unsaved = 1;                                         // 5
+    need = &idemi_items_needs(t)[idemi_sender_item(t, e)];
+    *need = idemi_basics_min(*need, idemi_items_needs(t)[slot]);
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;            // 6
 }
@@ -3558,9 +3540,7 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
    clock's window. */
 static uint32_t idemi_keys_cap_age(const idem_table *t, uint32_t at)
 {
-    if (t->clock - at > IDEM_RETENTION_MAX)
-        return t->clock - IDEM_RETENTION_MAX;
-    return at;
+    return t->clock - idemi_basics_min(t->clock - at, IDEM_RETENTION_MAX);
 }
 
 /* Interrupts a slot's claim, if it has one that no restart has interrupted.
@@ -3637,8 +3617,7 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
     if (IDEMI_JOURNAL(t)) {
         uint32_t most = IDEMI_NEVER_MS - (t->clock - t->journal->last_time);
-        if (ms > most)
-            ms = most;
+        ms = idemi_basics_min(ms, most);
     }
     for (;;) {
         uint32_t step = IDEMI_SWEEP_MS - (t->clock - t->swept);
@@ -3682,16 +3661,13 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
    One function encodes and decodes, so that the two cannot differ: each step of
    the cursor writes the value that it is given, or reads one, and returns it.
    ------------------------------------------------------------------------ */
-#define IDEMI_RECORD     0x80u          /* always: no record begins with an */
-                                        /* erased byte, 0x00 or 0xFF */
-#define IDEMI_HAS_KEY    0x08u          /* without a status: it was released */
+#define IDEMI_RECORD     0x80u          /* always: no record begins with an
+                                           erased byte, 0x00 or 0xFF */
+#define IDEMI_HAS_KEY    0x08u          /* without a status: the key is gone */
 #define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
 #define IDEMI_RELOCATED  0x8000u        /* written before the sector's header;
                                            in the second byte */
-
-#define IDEMI_RECORDED                  /* the part that a record has */       \
-    (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
 /* Not written: how a record is composed */
 #define IDEMI_GRANTED    0x0100u        /* a new claim, from an idemi_query */
@@ -3835,8 +3811,7 @@ static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
     return bytes;
 }
 
-/* The token of a claim: the position at which it is first written in the
-   endless row of all sectors, so tokens increase by themselves. */
+/* The token of a claim that is first written at this position (>>format) */
 static idem_token idemi_record_token(const idem_table *t, uint32_t sequence,
                                      uint32_t offset)
 {
@@ -4172,8 +4147,7 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
     const unsigned char *buffer = t->buffer;
     const unsigned erased = IDEMI_CONFIG(t)->storage->erased;
 
-    if (end > j->window_end)
-        end = j->window_end;
+    end = idemi_basics_min(end, j->window_end);
     do
         at += granule;
     while (at < end && buffer[at - window] == erased);
@@ -4216,9 +4190,8 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_reading_reset(t, &found);
-    relocated_end &= IDEMI_OFFSET;
-    if (relocated_end > IDEMI_SECTOR_SIZE(j))
-        relocated_end = IDEMI_SECTOR_SIZE(j);
+    relocated_end =
+        idemi_basics_min(relocated_end & IDEMI_OFFSET, IDEMI_SECTOR_SIZE(j));
     while (at < relocated_end &&
            (len = idemi_reading_record(t, sequence, at, r)) != 0 &&
            r->flags & IDEMI_RELOCATED)
@@ -4238,7 +4211,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
 }
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
-   a head, counts D7, at most once. */
+   a head, counts D7 as one loss, however often it is read. */
 static uint32_t idemi_reading_scan_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
@@ -4271,6 +4244,7 @@ static int idemi_reading_has_changed(idem_table *t)
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
+    // Once without the newer header, or with the one that was missing
     for (times = 0; is != was && times < IDEMI_REREADINGS; times++)
         if ((idemi_reading_header(t, newer) != NULL) != (newer != was))
             is = was;
@@ -4311,6 +4285,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
+    // The head itself is searched for B2 alone, and not after a loss.
     uint32_t first = j->head + (!j->head || t->stats.lost);
 
     for (; left > 0 && sequence >= first; left--, sequence--) {
@@ -4322,20 +4297,20 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         named = h->previous;
         j->defaults = h->defaults;
         end = sequence == j->head ? j->at : h->relocated_end;
-        if (idemi_reading_has_record(t, sequence, records, end,
-                                     sequence != j->head)) {
-            if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
-                t->stats.lost |= 1;
-                continue;
-            }
-            j->head = sequence;
-            j->tail = tail;
-            if (j->sequence - tail >= IDEMI_SECTOR_COUNT(j)) {      // D5
-                j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
-                t->stats.lost |= 1;
-            }
-            return 1;
+        if (!idemi_reading_has_record(t, sequence, records, end,
+                                      sequence != j->head))
+            continue;
+        if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
+            t->stats.lost |= 1;
+            continue;
         }
+        j->head = sequence;
+        j->tail = tail;
+        if (j->sequence - tail >= IDEMI_SECTOR_COUNT(j)) {          // D5
+            j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
+            t->stats.lost |= 1;
+        }
+        return 1;
     }
     if (named && !j->head)
         t->stats.lost |= 1;
@@ -4402,6 +4377,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
     idem_journal *j = t->journal;
+    // For the state and a sender any slot: none of its fields is written.
     idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
     unsigned full = IDEMI_EVER_STATE ? IDEMI_HAS_STATE : 0;
     idemi_record r;
@@ -4422,10 +4398,10 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
         r.state_len = (uint16_t)((const idem_outcome *)more)->state_len;
     }
     if (item < IDEMI_CAPACITY(t)) {
-        full = (s->flags & IDEMI_RECORDED) | IDEMI_HAS_KEY;
+        full = IDEMI_HAS_KEY | (s->flags & (IDEMI_STATUS | IDEMI_UNDELIVERED |
+                                            IDEMI_INTERRUPTED));
         r.slot = item + 1;
-    }
-    if (item > IDEMI_CAPACITY(t)) {
+    } else if (item > IDEMI_CAPACITY(t)) {
         full = IDEMI_SENDER;
         r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
     }
@@ -4435,11 +4411,9 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                          (j->unsynced ? 0 : IDEMI_SYNCED));
     r.time = flags & IDEMI_RELOCATED ? 0 : t->clock - j->last_time;
     r.age = 0;
-    if (flags & IDEMI_IN_FULL && flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
-        r.age = j->last_time + r.time - s->time;
-        if (r.age > s->retention)
-            r.age = s->retention;       // expired; for how long is no matter
-    }
+    // Expired: for how long is no matter.
+    if (flags & IDEMI_IN_FULL && flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED))
+        r.age = idemi_basics_min(j->last_time + r.time - s->time, s->retention);
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
@@ -4460,7 +4434,7 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                         j->at ^ j->layout, t->buffer, len);
     int result, needed;
 
-    flags |= t->buffer[0];      // with those that it was composed with in full
+    flags |= t->buffer[0];      // IDEMI_IN_FULL: compose has added some
     if (idemi_record_is_bound(flags))
         check ^= idemi_record_binding(idemi_slot_at(t, item)->token);
     idemi_basics_store32(t->buffer + len, check);
@@ -4503,7 +4477,8 @@ static void idemi_journal_close(idem_journal *j)
    fewer than 15 sectors each is one of its own. */
 #define IDEMI_GROUPS 16u
 
-/* Dead sectors that are kept after the head (R4) */
+/* Dead sectors that are kept after the head (R4); one rotation tries as many,
+   and D6 searches as many. */
 #define IDEMI_KEPT_DEAD 2u
 
 /* Plans a rotation that makes `head` the newest sector.  Sets next_tail: the
@@ -4706,20 +4681,15 @@ static void idemi_journal_erase_skipped(idem_table *t)
     j->erase = 0;
 }
 
-/* Sectors that one rotation tries: not more than R4 keeps dead.  D6 is searched
-   for in as many. */
-#define IDEMI_TRIES 2u
-
-/* Returns whether another head could be begun after one in the next sector:
-   right after a head always (R5); after skipped sectors if all live items fit
-   into the heads that are left.  R4 need not hold for these: there are
-   IDEMI_KEPT_DEAD more than the plan counts, so it is asked for an earlier
-   head.  None is begun at the end of sequences: they must not wrap. */
+/* True if a head in the next sector leaves room to begin another one later:
+   after the head always (R5); after skipped sectors if all live items fit into
+   the heads that are left.  These may use the sectors of R4, so an earlier head
+   is planned.  Sequences must not wrap.  Sets next_tail, as the plan does. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return j->sequence < UINT32_MAX - IDEMI_TRIES &&
+    return j->sequence < UINT32_MAX - IDEMI_KEPT_DEAD &&
            idemi_journal_count_dead(t) &&
            (!j->head || j->sequence == j->head ||
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
@@ -4740,9 +4710,9 @@ static int idemi_journal_rotate(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t last_time = j->last_time, last_needs = 0;
     int result = IDEM_E_STORAGE;
-    unsigned tries;
+    unsigned tries = IDEMI_KEPT_DEAD;
 
-    // 1: it was not ready, and holds a journal: write nothing (B5).
+    // 1: (B5)
     if (!j->sequence && idemi_reading_has_changed(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
@@ -4752,7 +4722,7 @@ static int idemi_journal_rotate(idem_table *t)
     // failure: that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_erase_interrupted(t);
-    for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
+    for (; tries > 0 && result < 0 && !j->broken; tries--) {
         // 3: room is made by erasing sectors that do not count, the newest
         // first, and no more than must be.  Those with lost records (D6, D10)
         // go last: until a header has recorded the loss, the next opening must
@@ -4773,9 +4743,8 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
-    // 4: it has this header now, and no newer one.  If not, it was not ready
-    // (B6): acknowledge nothing, as an older journal could hide this one; and
-    // write no more over that.
+    // 4: it has another newest header: it was not ready (B6), and an older
+    // journal could hide this one.  Acknowledge nothing; write no more over it.
     if (!j->head && idemi_reading_has_changed(t)) {
         idemi_journal_close(j);
         if (idemi_reading_scan_headers(t) > j->sequence)
@@ -4811,10 +4780,11 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        // Up to here D6 finds a head whose header is damaged.  (No more than
-        // two torn headers precede the first head, if no sector failed.)
-        uint32_t found_to = j->head || t->stats.skipped ? j->head + IDEMI_TRIES
-                                                        : UINT32_MAX;
+        // A head beyond the reach of D6 would be lost with its header: then
+        // begin one more.  (No more than two torn headers precede the first
+        // head, if no sector failed.)
+        uint32_t found_to = j->head || t->stats.skipped
+                                ? j->head + IDEMI_KEPT_DEAD : UINT32_MAX;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = t->journal->head > found_to;
     }
@@ -4878,12 +4848,13 @@ static int idemi_journal_reserve(idem_table *t)
     return result;
 }
 
-/* Writes the outcome of a slot's claim; with its key if the claim was not
-   written, or is not durable: a torn batch could keep the outcome alone, and 16
-   bits do not prove that it is not of an older claim (S3).  Also if there is
-   state: they must be in one record.  An earlier state in this batch is synced
-   first: this one was computed from it, and a torn batch could keep the later
-   one alone. */
+/* Writes the outcome of a slot's claim.  With its key
+     - if the claim was not written, or is not durable: a torn batch could keep
+       the outcome alone, and 16 bits do not prove that it is not of an older
+       claim (S3);
+     - with state: both must be in one record.
+   An earlier state in this batch is synced first: this one was computed from
+   it, and a torn batch could keep the later one alone. */
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
@@ -5019,11 +4990,11 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     uint64_t floor = idemi_basics_join(r->of.sender->floor);
     idem_sender *e =
         floor || IDEMI_SENDERS(t) ? idemi_sender_find_or_add(t, name) : NULL;
-    idemi_item own = e ? idemi_sender_item(t, e) : IDEMI_NONE;
+    idemi_item item = e ? idemi_sender_item(t, e) : IDEMI_NONE;
 
     if (!floor) {
         idemi_keys_forget(t, name, e, 1);
-        return own;
+        return item;
     }
     if (!e || (!(r->flags & IDEMI_ALL_GONE) &&
                floor < idemi_basics_join(e->floor))) {
@@ -5035,9 +5006,9 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     if (r->flags & IDEMI_ALL_GONE && r->of.sender->floor[0] > e->until.gone)
         e->until.gone = r->of.sender->floor[0];
     idemi_basics_split(e->floor, floor);
-    idemi_items_needs(t)[own] = sequence;
+    idemi_items_needs(t)[item] = sequence;
     e->unsaved = 0;
-    return own;
+    return item;
 }
 
 /* Applies a record in a sector; returns its item, or IDEMI_NONE. */
@@ -5283,6 +5254,7 @@ static void idemi_opening_sectors(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
+        // (At the first sector nothing has passed: ms is 0.)
         hold = j->damaged == named || gap;
         if ((scan.h.previous != named || !end) && sequence != j->tail)
             idemi_opening_count_loss(t, sequence - 1);
@@ -5300,9 +5272,9 @@ static void idemi_opening_sectors(idem_table *t)
         idemi_opening_count_loss(t, j->head);
 }
 
-/* True if a header of another journal begins at an offset of a sector: one that
-   is whole, and may end in the next sector; or one of this journal that was
-   moved.  One that stands in its place may be torn, and read as valid now. */
+/* True if a header of another journal begins at an offset of a sector: a whole
+   one, which may end in the next sector, or a moved one of this journal.  (A
+   header of this journal in its place was torn before, and reads as valid.) */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
@@ -5349,7 +5321,8 @@ static void idemi_opening_count_headless(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t sequence;
 
-    for (sequence = j->head + 1; sequence - j->head <= IDEMI_TRIES; sequence++)
+    for (sequence = j->head + 1; sequence - j->head <= IDEMI_KEPT_DEAD;
+         sequence++)
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
                                      IDEMI_RECORDS_AT(j), 0) &&
@@ -5361,7 +5334,7 @@ static void idemi_opening_count_headless(idem_table *t)
 }
 
 /* Reads the journal, if there is one, into the table: it is in the state
-   `opened` then, and the slots are in no list yet (idemi_opening_finish). */
+   `opened` then, and no free slot is in the list yet (idemi_opening_finish). */
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5373,9 +5346,7 @@ static int idemi_opening_journal(idem_table *t)
     j->tail = j->sequence + 1;  // without a head no sector is live
     if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
         idemi_opening_sectors(t);
-    // It was not ready: the newest header is another one now (B3), a newer
-    // sector counts, by A2, as a commit record alone may be torn and unstable
-    // (B1), or the head has more records (B2).
+    // It was not ready (B1 to B3).
     if (idemi_reading_has_changed(t) ||
         idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
         return IDEM_E_STORAGE;
@@ -5383,10 +5354,11 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_count_headless(t);
-    // The next two sectors alone may show D7: as D6 does, they count as begun.
-    if (begun_over && idemi_journal_count_dead(t) >= 2 &&
+    // If D7 shows only in the next two sectors, which are 1 and 2, a rotation
+    // would erase it before a header has the loss: they count as begun.
+    if (begun_over && idemi_journal_count_dead(t) >= IDEMI_KEPT_DEAD &&
         (j->sequence + 1) % IDEMI_SECTOR_COUNT(j) == 1)
-        j->sequence += 2;
+        j->sequence += IDEMI_KEPT_DEAD;
     until = t->clock + j->defaults.retention;
     // An earlier loss may have been recorded with a longer default.
     if (t->stats.lost && idemi_clock_rank(t->clock, j->uncertain) <
@@ -5561,8 +5533,8 @@ static uint32_t idemi_opening_age(const idem_table *t, unsigned slot)
     return t->clock - idemi_slot_at(t, slot)->time;
 }
 
-/* The first outcome after `slot` that was completed before the one in front of
-   it; or `capacity`. */
+/* Walks from `slot` while no outcome is older than the one before it; returns
+   where that ends, or `capacity`. */
 static unsigned idemi_opening_run_end(const idem_table *t, unsigned slot)
 {
     unsigned ends = IDEMI_CAPACITY(t), older = slot;
@@ -5808,6 +5780,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     result = idemi_command_find_keys(t, name);
     if (idemi_basics_join(e->floor) && result < 0)
         result = IDEM_OK;
+    // First, with the true floor: a rotation may relocate this entry.
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result = idemi_journal_make_ready(t, 0);
     if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
@@ -6344,9 +6317,8 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
 static unsigned idemi_check_order(const idem_table *t, const idem_link *links,
                                   unsigned ends)
 {
-    unsigned slot = ends;
+    unsigned slot = ends, listed = 0;
     uint32_t age = UINT32_MAX;
-    unsigned listed = 0;
 
     while (links[slot].newer != ends) {
         unsigned older = slot;
@@ -6378,7 +6350,8 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
                : IDEMI_BROKEN_O2;
 }
 
-/* Those in a sender's own order; or IDEMI_NONE, also if one is of another. */
+/* The number of outcomes in a sender's own order; IDEMI_NONE if that is broken,
+   or lists one of another sender. */
 static unsigned idemi_check_own(const idem_table *t, const idem_sender *e)
 {
     idemi_item ends = idemi_sender_item(t, e);
@@ -6427,8 +6400,7 @@ static int idemi_check_all(const idem_table *t)
 {
     idemi_tally tally = { 0, 0, 0, 0, 0, 0 };
     uint32_t words = 0;
-    unsigned listed;
-    unsigned at;
+    unsigned listed, at;
     int broken;
 
     if (IDEMI_CAPACITY(t) != IDEMI_CONFIG(t)->capacity ||
@@ -6487,6 +6459,18 @@ static int idemi_rules_valid_lease(uint32_t lease_ms)
 #define IDEMI_BUILD_RULES(RULE)
 #endif
 #ifdef IDEM_CONFIG
+IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
+             offsetof(idem_config, secret) ==
+                 5 * sizeof(uint32_t) + 7 * sizeof(uint16_t) +
+                     2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
+
+/* True of IDEM_CONFIG, and of a copy of it with another secret. */
+static int idemi_rules_is_built_in(const idem_config *config)
+{
+    return IDEM_MEMCMP(config, &(IDEM_CONFIG),
+                       offsetof(idem_config, secret)) == 0;
+}
+
 #define IDEMI_BUILT_IN_RULE(RULE)                                              \
     RULE(idemi_rules_is_built_in(given),                                       \
          "config: neither IDEM_CONFIG nor a copy with another secret")
@@ -6536,20 +6520,6 @@ IDEMI_INTO int idemi_rules_valid_secret(const idem_config *config)
     return first && last;
 }
 
-#ifdef IDEM_CONFIG
-IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
-             offsetof(idem_config, secret) ==
-                 5 * sizeof(uint32_t) + 7 * sizeof(uint16_t) +
-                     2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
-
-/* True of IDEM_CONFIG, and of a copy of it with another secret. */
-static int idemi_rules_is_built_in(const idem_config *config)
-{
-    return IDEM_MEMCMP(config, &(IDEM_CONFIG),
-                       offsetof(idem_config, secret)) == 0;
-}
-#endif
-
 static int idemi_rules_valid_config(const idem_config *given)
 {
     const idem_config *config = IDEMI_GIVEN(given);
@@ -6564,11 +6534,8 @@ static int idemi_rules_valid_config(const idem_config *given)
    The order of checks is that of idem_open.  Texts are arrays, which go with a
    function that nobody calls: some linkers keep all literals, and AVR in RAM.
    ------------------------------------------------------------------------ */
-#define IDEMI_EXPLAIN(wrong, text)                                             \
-    if (wrong) {                                                               \
-        static const char own[] = text;                                        \
-        return own;                                                            \
-    }
+#define IDEMI_RETURN_TEXT(text) { static const char a[] = text; return a; }
+#define IDEMI_EXPLAIN(wrong, text) if (wrong) IDEMI_RETURN_TEXT(text)
 #define IDEMI_RULE_EXPLAIN(condition, text) IDEMI_EXPLAIN(!(condition), text)
 
 static const char *idemi_explain_config(const idem_config *given)
@@ -6612,8 +6579,6 @@ static const char *idemi_explain_room(const idem_config *config)
 static const char *idemi_explain_header(const idem_config *config,
                                         const unsigned char *p)
 {
-    static const char secret[] =
-        "secret: the journal was written with another secret";
     const idem_storage *m = config->storage;
 
     IDEMI_EXPLAIN(p[4] != IDEMI_FORMAT_NUMBER,
@@ -6629,7 +6594,7 @@ static const char *idemi_explain_header(const idem_config *config,
     IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
                   "geometry: the journal was written with another "
                   "sector_count")
-    return secret;
+    IDEMI_RETURN_TEXT("secret: the journal was written with another secret")
 }
 
 /* True if a header of this journal stands in its physical sector. */
@@ -6686,9 +6651,7 @@ static const char *idemi_explain_blank(const idem_config *config)
         if (sector - 1 < IDEMI_FIRST_SECTORS)
             continue;
         for (at = 0; at < m->sector_size; at += len) {
-            len = m->sector_size - at;
-            if (len > IDEMI_HEADER)
-                len = IDEMI_HEADER;
+            len = idemi_basics_min(m->sector_size - at, IDEMI_HEADER);
             IDEMI_EXPLAIN(
                 (m->read)(m->ctx, sector * m->sector_size + at, p, len) != 0,
                 "the storage cannot be read")
@@ -7054,7 +7017,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
-/* Syncs without the lock.  If the next record's place is still the same,
+/* Syncs without the lock.  If the next record still goes to the same position,
    nothing was written meanwhile, and all is durable.  After a failure the sync
    under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)
@@ -7276,11 +7239,7 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
 /* Its texts are arrays, as in >>explain. */
 IDEM_API const char *idem_text(int result)
 {
-#define IDEMI_RESULT_CASE(name, value, text)                                   \
-    case name: {                                                               \
-        static const char own[] = text;                                        \
-        return own;                                                            \
-    }
+#define IDEMI_RESULT_CASE(name, value, text) case name: IDEMI_RETURN_TEXT(text)
 
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
@@ -7620,7 +7579,7 @@ static uint32_t idemi_sending_longest(uint32_t base, uint32_t cap,
 {
     for (; times > 1 && base < cap; times--)
         base = base > cap / 2 ? cap : base * 2;
-    return base < cap ? base : cap;
+    return idemi_basics_min(base, cap);
 }
 
 IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
@@ -7811,7 +7770,7 @@ static int idemi_file_check_name(const idem_file *file, idemi_file_facts *is)
     return is->inode == named.inode && is->device == named.device ? 0 : ESTALE;
 }
 
-/* Bytes */
+/* The size that the file must have, in bytes */
 static uint32_t idemi_file_size(const idem_file *file)
 {
     return file->storage.sector_size * file->storage.sector_count;
@@ -7924,8 +7883,9 @@ static int idemi_file_sync_name(const idem_file *file)
         return errno;
     error = idemi_file_flush(fd, IDEMI_FILE_SYNC);
     (void)(close)(fd);
-    return error == EINVAL ? 0 : error;     // this file system knows no such
-}                                           // sync, or needs none
+    // EINVAL: this file system knows no such sync, or needs none.
+    return error == EINVAL ? 0 : error;
+}
 
 /* Locks the open file, and checks that it is one to use: IDEM_OK, IDEM_E_LOCK,
    IDEM_E_FORMAT, or IDEM_E_STORAGE with file->error set. */
