@@ -233,7 +233,7 @@
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is recorded
    by idem_maintain if that record is older than retention / 8, by a begin that
-   is IDEM_E_FULL if it is older than a minute.  After 40 days the clock stops.
+   is IDEM_E_FULL if it is older than a minute.  After 37 days the clock stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format.  (It may go back after damage to the two
@@ -2064,6 +2064,11 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    interval */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
+/* The longest silence of a journal.  The header after it may be further ahead
+   of the clock that reads it, by the time of a record that is lost or an
+   orphan: it is followed all the same if that is a sweep interval at most. */
+#define IDEMI_SILENCE_MS (IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
+
 IDEMI_ASSUME(never_is_inside_the_window,
              IDEMI_NEVER_MS <= UINT32_MAX - IDEMI_PAST_MS);
 IDEMI_ASSUME(expiries_stay_below_never,
@@ -2843,8 +2848,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
          header names an older one, was abandoned: it is skipped.
      P3. The time is that of the first header; then each header's, and each
          record's added to it.  A time in the past, or more than 3,489,660,928
-         (0xD0000000) ms ahead, is ignored: the time stays.  Whenever 2^28 ms
-         (3.1 days) have passed, keys that have expired by then are removed:
+         (0xD0000000) ms ahead, is ignored: the time stays, and a header's
+         uncertain is as far after it as after the header's time.  Whenever 2^28
+         ms (3.1 days) have passed, keys that have expired by then are removed:
          times are modulo 2^32.
      P4. All claims are interrupted at the first header of each boot, at its
          time, and at the end.
@@ -3611,12 +3617,12 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *e,
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
-   slot out of its window.  If no record was written for IDEMI_NEVER_MS the
+   slot out of its window.  If no record was written for IDEMI_SILENCE_MS the
    clock stops until one is: a record's time is a 32-bit difference. */
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
-    if (IDEMI_JOURNAL(t)) {
-        uint32_t most = IDEMI_NEVER_MS - (t->clock - t->journal->last_time);
+    if (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t)) {
+        uint32_t most = IDEMI_SILENCE_MS - (t->clock - t->journal->last_time);
         ms = idemi_basics_min(ms, most);
     }
     for (;;) {
@@ -4921,13 +4927,11 @@ static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
 
 /* Moves the clock to the time of a record or header, `ms` later, unless that is
    in the past or impossibly far ahead.  With `hold` no key ages: lost records
-   may have recorded that time.  Sets last_time first: the clock would stop when
-   that is long ago (idemi_keys_advance). */
+   may have recorded that time. */
 IDEMI_INTO void idemi_opening_follow_time(idem_table *t, uint32_t ms, int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
-    t->journal->last_time = t->clock;
     if (ms > IDEMI_NEVER_MS)
         return;
     if (hold) {
@@ -5261,8 +5265,9 @@ static void idemi_opening_sectors(idem_table *t)
         named = sequence;
         end = scan.end;
         j->defaults = scan.h.defaults;
-        j->uncertain = scan.h.uncertain;
         idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
+        // From the header's time on, also if that was not followed
+        j->uncertain = t->clock + scan.h.uncertain - scan.h.time;
         if (scan.h.previous_end & IDEMI_FIRST)      // of a boot
             for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
                 idemi_keys_interrupt(t, idemi_slot_at(t, slot));

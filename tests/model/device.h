@@ -827,7 +827,7 @@ static inline void device_check(device *d)
 }
 
 /* How long a journal may be silent until the clock stands, ms */
-#define SILENT_MAX UINT32_C(0xD0000000)
+#define SILENT_MAX UINT32_C(0xC0000000)
 
 /* Begins a call of a kind on a key. */
 static inline asked *device_before(device *d, char what, unsigned key)

@@ -89,6 +89,24 @@ TEST(expired_keys_do_not_come_back_after_months)
     }
 }
 
+/* The newest record before is a delivery, and when a header names the time the
+   sector with the outcome is needed no more: so the delivery tells of no time.
+   The header is further ahead than the clock goes without records: if that is
+   too far, its time is not followed, but nothing is uncertain by it. */
+TEST(s6_a_delivery_before_a_long_silence_costs_no_time)
+{
+    static const uint32_t delivered[] = { 1, 3600000, 86400000, 300000000 };
+
+    for (size_t i = 0; i < COUNT(delivered); i++) {
+        device_on(&nor, "Bb,retention=400000000 Ob rotate3 Ba,retention "
+                        "Ca,state=6");
+        run_of("Ha,ms=@ db", delivered[i]);
+        run("E,ms,n=2000000000 E,ms,n=2000000000 fail1 Bc,ms:execute works");
+        run(i == COUNT(delivered) - 1 ? "unjudged P lost0 Bd:execute"
+                                      : "P lost0 Bd:execute Ba:execute");
+    }
+}
+
 /* Days until a device takes a new key again: its table is full of keys that are
    remembered for a week, and it is switched off every night. */
 static uint32_t days_full(const medium *m, int idle)
