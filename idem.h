@@ -2924,8 +2924,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
    headers, and the rest of the head, are read once more.  It was not ready
    (IDEM_E_STORAGE) if
      B1. a sector newer than the head counts by A2 now, by no orphan;
-     B2. no loss is known, and the head has a record as in D6 after those that
-         were read, and not right there;
+     B2. no loss is known, and the head has a record, and no orphan, after those
+         that were read, and not right there;
      B3. the newest header is another one now, however often that is read;
      B4. no header was valid, it is not blank, and a read failed;
      B5. a header is valid right before the first sector of a journal is begun:
@@ -4180,15 +4180,19 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* True if a sector has a record that is neither relocated nor an orphan: of a
-   slot or sender or, with `any`, of anything, even the commit record (and until
-   there is a head an orphan).  First passes the relocated ones from `at` on; if
-   one is missing, starts one granule after relocated_end, where the commit
-   record stands.  Needs the defaults of the header. */
+/* What proves that a sector was written: a record of a slot or sender; with
+   IDEMI_ANY any but an orphan, even the commit record; or an orphan, too. */
+#define IDEMI_ANY     1u
+#define IDEMI_ORPHANS 2u
+
+/* True if a sector has such a record that is not relocated.  First passes the
+   relocated ones from `at` on; if one is missing, starts one granule after
+   relocated_end, where the commit record stands.  Needs the defaults of the
+   header. */
 IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
-                                    int any)
+                                    unsigned which)
 {
     idem_journal *j = t->journal;
     uint32_t len;
@@ -4209,8 +4213,8 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
          at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
-            (!r->orphan || (any && !j->head)) &&
-            (any || r->slot ||
+            (!r->orphan || which == IDEMI_ORPHANS) &&
+            (r->slot || which != 0 ||
              (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))))
             return 1;
     return 0;
@@ -4271,7 +4275,7 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
             continue;
         t->journal->defaults = h->defaults;
         if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                     h->relocated_end, 1))
+                                     h->relocated_end, IDEMI_ORPHANS))
             return 1;
     }
     return 0;
@@ -4281,9 +4285,9 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
    whether there is one.  Looked for are records
      from IDEMI_RECORDS_AT   first: a sector counts by A1 or A2
      IDEMI_AFTER_COMMIT      when the head was read: a newer sector counts by A2
-                             (B1); the head does if it has one of a slot or
-                             sender beyond those that were read, but not right
-                             there (B2)
+                             (B1); the head does if it has one beyond those
+                             that were read, but not right there (B2); neither
+                             by an orphan
    If none counts, and the oldest header names one: D5.  Leaves the defaults of
    the header that was read last. */
 static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
@@ -4304,7 +4308,8 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         j->defaults = h->defaults;
         end = sequence == j->head ? j->at : h->relocated_end;
         if (!idemi_reading_has_record(t, sequence, records, end,
-                                      sequence != j->head))
+                                      records == IDEMI_AFTER_COMMIT
+                                          ? IDEMI_ANY : IDEMI_ORPHANS))
             continue;
         if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
             t->stats.lost |= 1;
