@@ -1149,12 +1149,12 @@ typedef union idem_fingerprint_state {
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
                           a fifth were not, then about the square root of
-                          senders; all if the sender is new then.  With quota
-                          and eviction also its undelivered outcomes
-     complete             one look-up of a sender's entry, of a number or with
-                          a quota and eviction
-     release, renew       one look-up of a sender's entry for the claim of a
-                          number
+                          senders; all if the sender is new then
+     complete, release,   one look-up of a sender's entry for the claim of a
+     renew                number
+     complete, delivered  with a quota and eviction one more; delivered: passes
+                          those of its sender's outcomes that are newer, and
+                          were delivered before
      forget               a sender: all n slots, each with a hash of its scope
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
@@ -2524,17 +2524,17 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    room is found without a search.  Only where retentions differ, or claims were
    abandoned, may a younger slot expire first: not before `soonest`, and the
    sweep (idemi_keys_sweep) finds it.  A sender at its quota evicts the oldest
-   of its own: so with both each sender has such an order, in t->own, with its
-   ends at the sender's item, and the outcomes of others are not passed.
+   of its own: so with both each sender has an order, in t->own, with its ends
+   at the sender's item, and no other outcomes are passed.
 
    O1  The order has the finished slots and no others, by completion.
    O2  The free list has the free slots and no others.
    O3  No slot expires before t->soonest.
-   O4  A sender's own order has the finished slots that its entry counts and no
-       others, by completion.
+   O4  A sender's own order has the finished slots that its entry counts and
+       that are not undelivered, and no others, by completion.
    ------------------------------------------------------------------------ */
 
-/* Makes a slot the next one after another; of both one may be the ends. */
+/* Links a slot to the next newer one; of both one may be the ends. */
 static void idemi_order_link(idem_link *links, unsigned older, unsigned newer)
 {
     links[older].newer = (idem_short)newer;
@@ -2546,10 +2546,11 @@ static void idemi_order_take_out(idem_link *links, unsigned slot)
     idemi_order_link(links, links[slot].older, links[slot].newer);
 }
 
-static void idemi_order_put_last(idem_link *links, unsigned ends, unsigned slot)
+/* Makes a slot the next one after another. */
+static void idemi_order_insert(idem_link *links, unsigned older, unsigned slot)
 {
-    idemi_order_link(links, links[ends].older, slot);
-    idemi_order_link(links, slot, ends);
+    idemi_order_link(links, slot, links[older].newer);
+    idemi_order_link(links, older, slot);
 }
 
 /* Takes a finished slot out of the order, and out of its sender's.  (While a
@@ -2557,7 +2558,8 @@ static void idemi_order_put_last(idem_link *links, unsigned ends, unsigned slot)
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     idemi_order_take_out(t->links, slot);
-    if (IDEMI_OWN(t) && !(idemi_slot_at(t, slot)->flags & IDEMI_UNCOUNTED))
+    if (IDEMI_OWN(t) && !(idemi_slot_at(t, slot)->flags &
+                          (IDEMI_UNCOUNTED | IDEMI_UNDELIVERED)))
         idemi_order_take_out(t->own, slot);
 }
 
@@ -2580,18 +2582,17 @@ static void idemi_order_note_expiry(idem_table *t, const idem_slot *s)
     idemi_order_lower_soonest(t, idemi_slot_expiry(t, s));
 }
 
-/* The oldest outcome of an order that may be evicted; or `capacity`.  Expired
-   ones were dropped before (idemi_command_reclaim). */
-IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t,
-                                          const idem_link *links, unsigned ends)
+/* The oldest outcome that may be evicted; or `capacity`.  Expired ones were
+   dropped before (idemi_command_reclaim). */
+IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
 {
-    unsigned slot = ends;
+    unsigned slot = IDEMI_CAPACITY(t);
 
     do
-        slot = links[slot].newer;
-    while (slot < IDEMI_CAPACITY(t) &&
+        slot = t->links[slot].newer;
+    while (slot != IDEMI_CAPACITY(t) &&
            idemi_slot_at(t, slot)->flags & IDEMI_UNDELIVERED);
-    return slot < IDEMI_CAPACITY(t) ? slot : IDEMI_CAPACITY(t);
+    return slot;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3402,14 +3403,31 @@ static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
         s->flags |= IDEMI_UNCOUNTED;
 }
 
-/* Makes an outcome the newest of its sender's order.  Keeps O4. */
+/* Adds an outcome to its sender's own order, if it belongs there; a delivered
+   one is not always the newest.  Keeps O4. */
 static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned ends, older;
 
-    if (IDEMI_OWN(t) && !(s->flags & IDEMI_UNCOUNTED))
-        idemi_order_put_last(
-            t->own, idemi_sender_item(t, idemi_sender_of(t, s)), slot);
+    if (!IDEMI_OWN(t) || s->flags & (IDEMI_UNCOUNTED | IDEMI_UNDELIVERED))
+        return;
+    // What is counted has an entry (N3).
+    ends = idemi_sender_item(t, idemi_sender_of(t, s));
+    older = t->own[ends].older;
+    while (older != ends && t->clock - idemi_slot_at(t, older)->time <
+                                t->clock - s->time)
+        older = t->own[older].older;
+    idemi_order_insert(t->own, older, slot);
+}
+
+/* The oldest outcome of a sender that may be evicted; or `capacity`. */
+IDEMI_INTO unsigned idemi_sender_evictable(const idem_table *t,
+                                           const idem_sender *e)
+{
+    unsigned slot = t->own[idemi_sender_item(t, e)].newer;
+
+    return slot < IDEMI_CAPACITY(t) ? slot : IDEMI_CAPACITY(t);
 }
 
 /* True of a claim of an older epoch than its sender's. */
@@ -3453,12 +3471,16 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-IDEMI_INTO void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
+IDEMI_INTO void idemi_keys_deliver(idem_table *t, unsigned slot)
 {
+    idem_slot *s = idemi_slot_at(t, slot);
+
     if (!(s->flags & IDEMI_UNDELIVERED))
         return;
     s->flags &= (uint8_t)~IDEMI_UNDELIVERED;
     t->pending--;
+    if (!IDEMI_IS_OPENING(t))
+        idemi_sender_add_outcome(t, slot);
 }
 
 /* Frees a slot in use.  Keeps T1, O1, O2 and K3. */
@@ -3469,7 +3491,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_index_remove(t, slot);
     if (s->flags & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
-    idemi_keys_clear_undelivered(t, s);
+    t->pending -= (s->flags & IDEMI_UNDELIVERED) != 0;
     s->flags = 0;
     if (IDEMI_JOURNAL(t))
         idemi_items_needs(t)[slot] = IDEMI_NOWHERE;
@@ -3536,7 +3558,7 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
     s->flags = (uint8_t)((flags & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
                          (s->flags & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
-    idemi_order_put_last(t->links, IDEMI_CAPACITY(t), slot);
+    idemi_order_insert(t->links, t->links[IDEMI_CAPACITY(t)].older, slot);
     if (!IDEMI_IS_OPENING(t))
         idemi_sender_add_outcome(t, slot);
     idemi_order_note_expiry(t, s);
@@ -5054,7 +5076,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
                                      ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
-        idemi_keys_clear_undelivered(t, s);
+        idemi_keys_deliver(t, slot);
     return slot;
 }
 
@@ -5734,9 +5756,8 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota
-                   ? idemi_order_evictable(t, t->own, idemi_sender_item(t, e))
-                   : idemi_order_evictable(t, t->links, IDEMI_CAPACITY(t));
+        slot = over_quota ? idemi_sender_evictable(t, e)
+                          : idemi_order_evictable(t);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
@@ -6115,7 +6136,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         result =
             idemi_journal_record(t, (unsigned)claim->slot, IDEMI_DELIVERED);
     if (result == IDEM_OK)
-        idemi_keys_clear_undelivered(t, s);
+        idemi_keys_deliver(t, (unsigned)claim->slot);
     return result;
 }
 
@@ -6291,7 +6312,7 @@ typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
     uint32_t counted;                       /* by entries of senders */
     uint32_t listed;                        /* in the order and the free list */
-    uint32_t own;                           /* finished, and counted */
+    uint32_t own;                           /* in the orders of senders */
 } idemi_tally;
 
 /* All slots, by themselves; counts them. */
@@ -6311,8 +6332,8 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
         tally->pending += (s->flags & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->flags & IDEMI_FINISHED);
         tally->counted += !(s->flags & IDEMI_UNCOUNTED);
-        tally->own += (s->flags & (IDEMI_FINISHED | IDEMI_UNCOUNTED)) ==
-                      IDEMI_FINISHED;
+        tally->own += (s->flags & (IDEMI_FINISHED | IDEMI_UNCOUNTED |
+                                   IDEMI_UNDELIVERED)) == IDEMI_FINISHED;
         broken = idemi_check_slot(t, slot);
         if (!broken)
             broken = idemi_check_probe(t, slot);
@@ -6369,7 +6390,8 @@ static unsigned idemi_check_own(const idem_table *t, const idem_sender *e)
     unsigned slot = listed == IDEMI_NONE ? ends : t->own[ends].newer;
 
     for (; slot != ends; slot = t->own[slot].newer)
-        if (idemi_sender_of(t, idemi_slot_at(t, slot)) != e)
+        if (idemi_slot_at(t, slot)->flags & IDEMI_UNDELIVERED ||
+            idemi_sender_of(t, idemi_slot_at(t, slot)) != e)
             return IDEMI_NONE;
     return listed;
 }
