@@ -1022,8 +1022,8 @@ typedef union idem_fingerprint_state {
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
-/* With a quota under IDEM_EVICT_OLDEST also to be added: 8 for each key and
-   sender, 4 without IDEM_WIDE. */
+/* With a quota under IDEM_EVICT_OLDEST also to be added: 8 for each key, 8 for
+   each sender, and 8; 4 without IDEM_WIDE. */
 #define IDEM_QUOTA_MEMORY_SIZE(capacity, senders)                              \
     (((capacity) + sizeof(char) + (senders)) * sizeof(idem_link))
 
@@ -1040,8 +1040,9 @@ typedef union idem_fingerprint_state {
         IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
 /* Defines the memory of a table, pump_memory, and its sizes as constants,
-   pump_capacity and so on.  With a journal also pump_sector_size, _sector_count
-   and _prog_size; it does not compile if the sectors are too small. */
+   pump_capacity and so on; with senders enough for a quota that evicts.  With a
+   journal also pump_sector_size, _sector_count and _prog_size; it does not
+   compile if the sectors are too small. */
 #define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
                            senders)                                            \
     IDEMI_DEFINE(name, capacity, key_max, response_max, state_max, senders,    \
@@ -3143,6 +3144,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
        used.                                  (idemi_sender_find_or_idlest)
    N3  An entry counts the keys of its sender, but for those that came from a
        journal when all entries were in use.              (IDEMI_UNCOUNTED)
+       A key that is counted has an entry: none with keys is taken over.
    ------------------------------------------------------------------------ */
 
 /* `last_use` has steps of 2^19 ms (8.7 minutes) since the last sweep, plus
@@ -3471,19 +3473,13 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-IDEMI_INTO void idemi_keys_deliver(idem_table *t, unsigned slot)
+IDEMI_INTO void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-
-    if (!(s->flags & IDEMI_UNDELIVERED))
-        return;
+    t->pending -= (s->flags & IDEMI_UNDELIVERED) != 0;
     s->flags &= (uint8_t)~IDEMI_UNDELIVERED;
-    t->pending--;
-    if (!IDEMI_IS_OPENING(t))
-        idemi_sender_add_outcome(t, slot);
 }
 
-/* Frees a slot in use.  Keeps T1, O1, O2 and K3. */
+/* Frees a slot in use.  Keeps T1, O1, O2, O4 and K3. */
 static void idemi_keys_remove(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3491,7 +3487,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_index_remove(t, slot);
     if (s->flags & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
-    t->pending -= (s->flags & IDEMI_UNDELIVERED) != 0;
+    idemi_keys_clear_undelivered(t, s);
     s->flags = 0;
     if (IDEMI_JOURNAL(t))
         idemi_items_needs(t)[slot] = IDEMI_NOWHERE;
@@ -3559,8 +3555,6 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
                          (s->flags & IDEMI_UNCOUNTED));
     t->pending += (flags & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t->links, t->links[IDEMI_CAPACITY(t)].older, slot);
-    if (!IDEMI_IS_OPENING(t))
-        idemi_sender_add_outcome(t, slot);
     idemi_order_note_expiry(t, s);
 }
 
@@ -5076,7 +5070,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
                                      ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
-        idemi_keys_deliver(t, slot);
+        idemi_keys_clear_undelivered(t, s);
     return slot;
 }
 
@@ -5445,15 +5439,12 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                                     config->response_max);
     idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
     idemi_size senders = IDEMI_SENDERS(t);
-    // A link for each key and sender, if senders have orders of their own.
-    idemi_size own = IDEMI_EVER_OWN && config->quota &&
-                             config->full == IDEM_EVICT_OLDEST
-                         ? (idemi_size)sizeof(idem_link) : 0;
     idemi_size needed =
-        capacity * (stride + (idemi_size)sizeof(idem_link) + own +
+        capacity * (stride + (idemi_size)sizeof(idem_link) +
                     IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
-        (idemi_size)sizeof(idem_link) + own + state +
-        senders * ((idemi_size)sizeof(idem_sender) + own);
+        (idemi_size)sizeof(idem_link) + state +
+        senders * (idemi_size)sizeof(idem_sender);
+    uint32_t own = 0;
     uint32_t record_max = 0;
     idem_link *end;
 
@@ -5464,6 +5455,9 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
                   4 * (capacity + 1 + senders) + IDEMI_ROUND4(record_max);
     }
+    if (IDEMI_EVER_OWN && config->quota && config->full == IDEM_EVICT_OLDEST)
+        own = (uint32_t)(capacity + 1 + senders);
+    needed += own * (uint32_t)sizeof(idem_link);
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -5478,10 +5472,9 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     t->links = (idem_link *)(void *)(t->slots +
                                      IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
     end = t->links + IDEMI_CAPACITY(t) + 1;
-    if (own) {
+    if (own)
         t->own = end;
-        end += idemi_items_highest(t) + 1;
-    }
+    end += own;
     t->index = (idem_word *)(void *)end;
     t->state = (unsigned char *)(t->index + idemi_index_size(t));
     t->links[capacity].older = t->links[capacity].newer = (idem_short)capacity;
@@ -6117,6 +6110,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
     idemi_keys_finish(t, slot, flags, 0);
+    idemi_sender_add_outcome(t, slot);
     return IDEM_OK;
 }
 
@@ -6135,8 +6129,10 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result =
             idemi_journal_record(t, (unsigned)claim->slot, IDEMI_DELIVERED);
-    if (result == IDEM_OK)
-        idemi_keys_deliver(t, (unsigned)claim->slot);
+    if (result == IDEM_OK) {
+        idemi_keys_clear_undelivered(t, s);
+        idemi_sender_add_outcome(t, (unsigned)claim->slot);
+    }
     return result;
 }
 

@@ -106,10 +106,7 @@ static void open_pump(pumpd *d, size_t state_len)
 /* Returns the length of the state that is there. */
 static size_t open_journal(pumpd *d)
 {
-    size_t size = IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                           STATE_MAX, 1) +
-                  IDEM_SENDERS_MEMORY_SIZE(SENDERS);
-    size_t len = sizeof d->state;
+    size_t len = sizeof d->state, size;
 
     d->config.capacity = CAPACITY;
     d->config.key_max = KEY_MAX;
@@ -122,10 +119,11 @@ static size_t open_journal(pumpd *d)
     d->config.max_attempts = 255;       // each is looked up in the log first
     d->config.senders = SENDERS;
     d->config.quota = QUOTA_KEYS;
-    d->memory = malloc(size);
     if (secret_open_file(&d->config, &d->file, d->journal, SECTOR, SECTORS) !=
         IDEM_OK)
         exit(1);
+    size = idem_memory_size(&d->config);
+    d->memory = malloc(size);
     pumpd_need(d, idem_open(&d->table, &d->config, d->memory, size,
                             pumpd_millis()));
     pumpd_need(d, idem_state(&d->table, &d->state, &len));

@@ -80,7 +80,8 @@
 #define DEVICE_NAME_MAX PROTOCOL_CONTENT_MAX
 #define DEVICE_LABEL_MAX (PROTOCOL_CONTENT_MAX + 24u)
 
-/* Bytes of memory for device_start, a multiple of 4 */
+/* Bytes of memory for device_start, a multiple of 4; with IDEM_EVICT_OLDEST and
+   a quota add IDEM_QUOTA_MEMORY_SIZE */
 #define DEVICE_MEMORY_SIZE(prog_size)                                          \
     (IDEM_JOURNAL_MEMORY_SIZE(DEVICE_KEYS, DEVICE_KEY_MAX,                     \
                               DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX,           \

@@ -63,13 +63,12 @@ static inline void journal_open(journal *j)
     uint32_t keys = c->capacity + c->senders;
     uint32_t sectors = (uint32_t)IDEM_SECTORS(
         keys, c->key_max, c->response_max, c->state_max, JOURNAL_SECTOR, 1);
-    size_t size = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
-                                           c->response_max, c->state_max, 1) +
-                  IDEM_SENDERS_MEMORY_SIZE(c->senders);
+    size_t size;
 
     if (secret_open_file(&j->config, &j->file, j->path, JOURNAL_SECTOR,
                          sectors) != IDEM_OK)
         exit(1);
+    size = idem_memory_size(c);
     j->memory = malloc(size);
     journal_need(j, idem_open(&j->table, &j->config, j->memory, size,
                               journal_millis()));

@@ -45,7 +45,8 @@ extern void answer(int result, const idem_reply *reply);
 
 static idem_table table;
 static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, STATE, 8) +
-                        IDEM_SENDERS_MEMORY_SIZE(SENDERS)) / 4];
+                        IDEM_SENDERS_MEMORY_SIZE(SENDERS) +
+                        IDEM_QUOTA_MEMORY_SIZE(16, SENDERS)) / 4];
 
 int main(void)
 {

@@ -13,13 +13,16 @@ char numbers_16[IDEM_JOURNAL_MEMORY_SIZE(16, 8, 16, 0, 8)];
 char numbers_116[IDEM_JOURNAL_MEMORY_SIZE(116, 8, 16, 0, 8)];
 char sender_alone[sizeof(idem_sender)];
 char sender_journal[IDEM_SENDERS_MEMORY_SIZE(1)];
-/* All that a program has of 16 keys: the table, its memory; then 4 senders too */
+/* and what each key and sender adds with a quota under IDEM_EVICT_OLDEST */
+char quota_1[IDEM_QUOTA_MEMORY_SIZE(1, 1) - IDEM_QUOTA_MEMORY_SIZE(1, 0)];
+/* All that a program has of 16 keys: the table, its memory; then 4 senders too,
+   with a quota under IDEM_EVICT_OLDEST */
 char ram_alone[sizeof(idem_table) + IDEM_MEMORY_SIZE(16, 16, 16, 0)];
 char ram_journal[sizeof(idem_table) +
                  IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8)];
 char ram_senders[sizeof(idem_table) +
                  IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8) +
-                 IDEM_SENDERS_MEMORY_SIZE(4)];
+                 IDEM_SENDERS_MEMORY_SIZE(4) + IDEM_QUOTA_MEMORY_SIZE(16, 4)];
 /* README's example */
 char example_memory[IDEM_JOURNAL_MEMORY_SIZE(120, 24, 16, 0, 8)];
 char example_sectors[IDEM_SECTORS(120, 24, 16, 0, 4096, 8)];

@@ -115,6 +115,8 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| the same with the journal | $(($(per_key journal) - 32)) | 44 | 40 |"
     echo "| RAM per sender, table alone | $(object sender_alone) | 24 | |"
     echo "| RAM per sender, with the journal | $(object sender_journal) | | |"
+    echo "| more RAM per key and per sender, to evict by quota" \
+        "| $(object quota_1) | | |"
     echo "| RAM: the table itself, with the journal" \
         "| $(object table_journal) | 256 | 192 |"
     echo "| lines (not bytes) of the header | $(nth 1 "$out/lines") | 6000 | |"
