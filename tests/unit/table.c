@@ -401,6 +401,12 @@ TEST(idem_check_says_which_of_a_senders_order)
     is(idem_check(t), 19);
     t->own[a->older] = kept[0];
     t->own[b->older] = kept[1];
+    // One that is undelivered.
+    slot_of(t, t->links[t->capacity].newer)->flags ^= 4;
+    t->pending++;
+    is(idem_check(t), 19);
+    slot_of(t, t->links[t->capacity].newer)->flags ^= 4;
+    t->pending--;
     // One that is not there.
     t->own[a->older].newer = a->newer;
     t->own[a->newer].older = a->older;
