@@ -44,9 +44,9 @@ static void read_on(const idem_table *t)
 /* Whatever offset a header names as the first */
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
-                                    int any_one)
+                                    unsigned which)
 {
-    (void)sequence, (void)at, (void)relocated_end, (void)any_one;
+    (void)sequence, (void)at, (void)relocated_end, (void)which;
     read_on(t);
     return (int)below(2);
 }

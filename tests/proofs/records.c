@@ -110,12 +110,11 @@ static void look_for_records(void)
 
     //@ loop unroll SECTOR;
     for (end = 0; end <= SECTOR; end += STEP) {
-        idemi_reading_has_record(&table, any(), end, end, (int)any());
-        idemi_reading_has_record(&table, any(), IDEMI_AFTER_COMMIT, end,
-                                 (int)any());
+        idemi_reading_has_record(&table, any(), end, end, any());
+        idemi_reading_has_record(&table, any(), IDEMI_AFTER_COMMIT, end, any());
     }
     idemi_reading_has_record(&table, any(), SECTOR - 2 * GRANULE,
-                             IDEMI_OFFSET, (int)any());
+                             IDEMI_OFFSET, any());
 }
 
 int main(void)
