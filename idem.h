@@ -2535,6 +2535,12 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
        that are not undelivered, and no others, by completion.
    ------------------------------------------------------------------------ */
 
+/* The time since an outcome was completed, ms */
+IDEMI_INTO uint32_t idemi_order_age(const idem_table *t, unsigned slot)
+{
+    return t->clock - idemi_slot_at(t, slot)->time;
+}
+
 /* Links a slot to the next newer one; of both one may be the ends. */
 static void idemi_order_link(idem_link *links, unsigned older, unsigned newer)
 {
@@ -3410,6 +3416,7 @@ static void idemi_sender_note_event(idem_table *t, unsigned slot, int event)
 static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t age = idemi_order_age(t, slot);
     unsigned ends, older;
 
     if (!IDEMI_OWN(t) || s->flags & (IDEMI_UNCOUNTED | IDEMI_UNDELIVERED))
@@ -3417,8 +3424,7 @@ static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
     // What is counted has an entry (N3).
     ends = idemi_sender_item(t, idemi_sender_of(t, s));
     older = t->own[ends].older;
-    while (older != ends && t->clock - idemi_slot_at(t, older)->time <
-                                t->clock - s->time)
+    while (older != ends && idemi_order_age(t, older) < age)
         older = t->own[older].older;
     idemi_order_insert(t->own, older, slot);
 }
@@ -5553,19 +5559,14 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
     }
 }
 
-static uint32_t idemi_opening_age(const idem_table *t, unsigned slot)
-{
-    return t->clock - idemi_slot_at(t, slot)->time;
-}
-
-/* Walks from `slot` while no outcome is older than the one before it; returns
+/* Goes on from `slot` while no outcome is older than the one before it; returns
    where that ends, or `capacity`. */
 static unsigned idemi_opening_run_end(const idem_table *t, unsigned slot)
 {
     unsigned ends = IDEMI_CAPACITY(t), older = slot;
 
     while (slot != ends &&
-           idemi_opening_age(t, slot) <= idemi_opening_age(t, older)) {
+           idemi_order_age(t, slot) <= idemi_order_age(t, older)) {
         older = slot;
         slot = t->links[slot].newer;
     }
@@ -5585,8 +5586,8 @@ static void idemi_opening_sort(idem_table *t)
             unsigned b_end = idemi_opening_run_end(t, b);
             while (a != a_end || b != b_end) {
                 unsigned *next = b == b_end || (a != a_end &&
-                                                idemi_opening_age(t, a) >=
-                                                    idemi_opening_age(t, b))
+                                                idemi_order_age(t, a) >=
+                                                    idemi_order_age(t, b))
                                      ? &a : &b;
                 idemi_order_link(t->links, last, *next);
                 last = *next;
@@ -6349,16 +6350,15 @@ static unsigned idemi_check_order(const idem_table *t, const idem_link *links,
 
     while (links[slot].newer != ends) {
         unsigned older = slot;
-        const idem_slot *s;
         slot = links[slot].newer;
         // A slot that links back to its predecessor cannot come twice.
         if (slot >= IDEMI_CAPACITY(t) || links[slot].older != older)
             return IDEMI_NONE;
         listed++;
-        s = idemi_slot_at(t, slot);
-        if (!(s->flags & IDEMI_FINISHED) || t->clock - s->time > age)
+        if (!(idemi_slot_at(t, slot)->flags & IDEMI_FINISHED) ||
+            idemi_order_age(t, slot) > age)
             return IDEMI_NONE;
-        age = t->clock - s->time;
+        age = idemi_order_age(t, slot);
     }
     return links[ends].older == slot ? listed : IDEMI_NONE;
 }
@@ -6406,10 +6406,10 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
             return IDEMI_BROKEN_N2;
         // An entry that was never used has no ends yet.
         if (IDEMI_OWN(t) && name) {
-            unsigned own = idemi_check_own(t, e);
-            if (own == IDEMI_NONE)
+            unsigned more = idemi_check_own(t, e);
+            if (more == IDEMI_NONE)
                 return IDEMI_BROKEN_O4;
-            listed += own;
+            listed += more;
         }
         // After a failed sync nothing is relocated any more.
         if (IDEMI_JOURNAL(t) && !t->journal->broken) {
