@@ -84,56 +84,69 @@ static void execute(idem_table *table, uint32_t sender, uint32_t key,
     expect(idem_complete(table, &claim, &outcome, key), IDEM_OK);
 }
 
-/* Basic blocks of a command of two senders in turn, both at their quota, with
-   that many outcomes of others in the table, older and newer ones. */
+/* Opens an empty table in memory that it returns. */
+static void *open_new(idem_table *table, const idem_config *config)
+{
+    size_t size = idem_memory_size(config);
+    void *memory = medium_allocate(size);
+
+    expect(idem_open(table, config, memory, size, 0), IDEM_OK);
+    return memory;
+}
+
+/* Basic blocks of a command of so many senders in turn, all at their quota,
+   whose keys begin at a number. */
+static uint64_t cost_of_evictions(idem_table *table, uint32_t senders,
+                                  uint32_t key)
+{
+    blocks = 0;
+    for (uint32_t i = 0; i < COMMANDS; i++, key++)
+        execute(table, key % senders, key, 0);
+    expect((int)table->stats.evicted, COMMANDS);
+    return blocks / COMMANDS;
+}
+
+/* .. of two senders, with that many outcomes of others in the table, older and
+   newer ones */
 static uint64_t cost_at_quota(uint32_t others)
 {
     idem_config config = { .capacity = others + 2 * QUOTA, .key_max = 8,
                            .senders = 2 * (others / QUOTA + 2),
                            .full = IDEM_EVICT_OLDEST, .quota = QUOTA,
                            .secret = "sixteen secrets" };
-    size_t size = idem_memory_size(&config);
-    void *memory = medium_allocate(size);
     idem_table table;
+    void *memory = open_new(&table, &config);
     uint32_t key = 0;
+    uint64_t cost;
 
-    expect(idem_open(&table, &config, memory, size, 0), IDEM_OK);
     for (; key < others / 2; key++)
         execute(&table, 2 + key / QUOTA, key, 0);
     for (uint32_t i = 0; i < 2 * QUOTA; i++, key++)
         execute(&table, key % 2, key, 0);
     for (uint32_t i = others / 2; i < others; i++, key++)
         execute(&table, 2 + i / QUOTA, key, 0);
-    blocks = 0;
-    for (uint32_t i = 0; i < COMMANDS; i++, key++)
-        execute(&table, key % 2, key, 0);
-    expect((int)table.stats.evicted, COMMANDS);
+    cost = cost_of_evictions(&table, 2, key);
     free(memory);
-    return blocks / COMMANDS;
+    return cost;
 }
 
-/* Basic blocks of a command of a sender at its quota, with that many of its
-   outcomes undelivered. */
+/* .. of one, with that many of its outcomes undelivered */
 static uint64_t cost_undelivered(uint32_t undelivered)
 {
     idem_config config = { .capacity = undelivered + 2, .key_max = 8,
                            .senders = 2, .full = IDEM_EVICT_OLDEST,
                            .quota = undelivered + 1,
                            .secret = "sixteen secrets" };
-    size_t size = idem_memory_size(&config);
-    void *memory = medium_allocate(size);
     idem_table table;
+    void *memory = open_new(&table, &config);
     uint32_t key = 0;
+    uint64_t cost;
 
-    expect(idem_open(&table, &config, memory, size, 0), IDEM_OK);
     for (; key <= undelivered; key++)
-        execute(&table, 1, key, key < undelivered);
-    blocks = 0;
-    for (uint32_t i = 0; i < COMMANDS; i++, key++)
-        execute(&table, 1, key, 0);
-    expect((int)table.stats.evicted, COMMANDS);
+        execute(&table, 0, key, key < undelivered);
+    cost = cost_of_evictions(&table, 1, key);
     free(memory);
-    return blocks / COMMANDS;
+    return cost;
 }
 
 int main(void)
