@@ -353,17 +353,13 @@ static int print_uncertain(idem_table *table)
 /* Opens the table as the device does; prints what does not fit, if so. */
 static void open_table(idem_table *table, const char *path)
 {
-    size_t size = IDEM_JOURNAL_MEMORY_SIZE(config.capacity, config.key_max,
-                                           config.response_max,
-                                           config.state_max,
-                                           storage.prog_size) +
-                  IDEM_SENDERS_MEMORY_SIZE(config.senders);
-    size_t len = read_whole(&bytes, path);
+    size_t len = read_whole(&bytes, path), size;
     int result;
 
     read_secret(path);
     if (storage.sector_size)
         storage.sector_count = (uint32_t)(len / storage.sector_size);
+    size = idem_memory_size(&config);
     result = idem_open(table, &config, allocate(size), size, 0);
     if (result != IDEM_OK) {
         fputs("inspect: ", stderr);

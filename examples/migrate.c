@@ -107,10 +107,7 @@ static int open_journal(journal *j, const char *path, const char *geometry,
         return 0;
     }
     j->config.storage = &j->file.storage;
-    size = IDEM_JOURNAL_MEMORY_SIZE(j->config.capacity, j->config.key_max,
-                                    j->config.response_max,
-                                    j->config.state_max, 1) +
-           IDEM_SENDERS_MEMORY_SIZE(j->config.senders);
+    size = idem_memory_size(&j->config);
     result = idem_open(&j->table, &j->config, allocate(size), size, 0);
     if (result != IDEM_OK)
         reason_print(path, result, &j->table, &j->config);
