@@ -473,6 +473,7 @@ def hold(table, time):
     if is_ahead(later):
         for slot in table.slots.values():
             slot.time += later
+        table.swept += later
         table.time = time
 
 
