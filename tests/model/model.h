@@ -572,14 +572,16 @@ static inline void model_missed(model *m, known *k)
 }
 
 /* The table has shown a key; false if a younger one of its scope was evicted
-   that it could have been evicted for, all the time. */
+   that it could have been evicted for, all the time.  One that was read when
+   others had all entries is not counted, and no quota evicts it. */
 static inline int model_told(model *m, known *k)
 {
     const version *v = model_evictable(k);
     const gone *g = &m->gone[k->scope];
 
     k->shown = m->calls;
-    return !v || v->from >= g->from || k->changed >= g->changed;
+    return !v || v->from >= g->from || k->changed >= g->changed ||
+           (m->config->quota && m->few_entries && m->opened_at);
 }
 
 /* The oldest completion makes room: of the scope if that has its quota. */
