@@ -357,8 +357,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   A restart may bring a refused number back: as IDEM_RECOVER if it was not
-   completed, or with volatile_claims as IDEM_REPLAY if it was evicted.
+   A refused number stays refused after a restart.  (But with volatile_claims
+   one that was evicted may be IDEM_REPLAY once its sender has a newer epoch.)
 
    The floor is the lower edge of the replay window: the highest number that was
    evicted, or dropped after it expired.  One that was released or forgotten
@@ -806,9 +806,8 @@ typedef struct idem_sender {
                                    removed (R1d of >>recovery) */
     } until;
     idem_short keys;            /* its slots in use */
-    unsigned last_use : 15;     /* when its latest key came; later is larger */
-    unsigned unsaved : 1;       /* to be written before a number is refused: the
-                                   next boot may find the number again */
+    unsigned last_use : 14;     /* when its latest key came; later is larger */
+    unsigned unsaved : 2;       /* IDEMI_UNSAVED, IDEMI_UNSAVED_EACH or 0 */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -1145,7 +1144,9 @@ typedef union idem_fingerprint_state {
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
-                          A number that is too old: n slots if it is written
+                          A number that is too old: n slots if that is written
+                          for all of its sender; with an older one known, it is
+                          for each by itself
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
@@ -2700,8 +2701,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
    flags: 0x80, and added
 
      value      meaning
-     status 0   key: released or forgotten, with 0x10 expired; no key: nothing
-                of a slot
+     status 0   key: released or forgotten, with 0x10 expired, with slot 0
+                refused; no key: nothing of a slot
             1   key: claimed; no key: delivered
             2   completed
             3   failed
@@ -2787,6 +2788,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
+         f. A number's record with slot 0 was written when that was refused: the
+            number leaves, in whatever slot it is.  If it is in none, the floor
+            rises to it.                         (idemi_opening_apply_refused)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.                   (idemi_journal_try_sector, _erase_uncommitted)
@@ -2826,10 +2830,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
      W4. its check holds; of a record that is bound to a claim, the low half.
 
    A valid record fits if its slot is at most capacity, and not 0 if it has a
-   key or a status; its lengths are within the configuration; attempts are not
-   0; retention is at most 30 days (2,592,000,000 ms); the table has senders if
-   it is of a number, and the build if it is a sender's.  One that does not fit
-   changes nothing but the time.
+   status, or a key that is no number; its lengths are within the configuration;
+   attempts are not 0; retention is at most 30 days (2,592,000,000 ms); the
+   table has senders if it is of a number, and the build if it is a sender's.
+   One that does not fit changes nothing but the time.
 
    A bound record is an orphan if
      Q1. it is an outcome, and its slot has no claim (or is above capacity), or
@@ -2892,9 +2896,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          is sector_count or more after the head's tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
-         there, is of a slot or sender, not relocated, and no orphan (before
-         claims are interrupted at the end).  The header is damaged: defaults
-         are those of the configuration, and relocated_end is 0;
+         there, is of a slot, a refused number or a sender, not relocated, and
+         no orphan (before claims are interrupted at the end).  The header is
+         damaged: defaults are those of the configuration, and relocated_end is
+         0;
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
          ready;
@@ -3138,10 +3143,9 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    With a journal an entry follows from records of keys, or has a record of its
    own, which is written when the oldest of those must be relocated.  A floor
    that rose in this boot is unsaved: the next boot may find the claim or
-   outcome again.  So the entry is written before a number is refused.  (A
-   refused number may come back all the same, if the table has an older number
-   of that sender: then the record cannot say that all up to the floor are
-   gone.)
+   outcome again.  So the entry is written before a number is refused, with the
+   mark that all up to the floor are gone.  If the table has an older number of
+   that sender, they are not: then each number that is refused is written.
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -3153,11 +3157,17 @@ static uint32_t *idemi_items_needs(const idem_table *t)
        A key that is counted has an entry: none with keys is taken over.
    ------------------------------------------------------------------------ */
 
-/* `last_use` has steps of 2^19 ms (8.7 minutes) since the last sweep, plus
+/* idem_sender.unsaved: its floor rose in this boot, or a number below it left.
+   The next boot may find that again, so something is written before a number is
+   refused (idemi_command_save_refused). */
+#define IDEMI_UNSAVED      1u   /* the entry */
+#define IDEMI_UNSAVED_EACH 2u   /* each refused number: an older one is known */
+
+/* `last_use` has steps of 2^20 ms (17 minutes) since the last sweep, plus
    IDEMI_USE_SWEPT.  Each sweep lowers all by the steps that have passed: so
    none wraps, and after half a year it is 0. */
-#define IDEMI_USE_STEP  0x80000u
-#define IDEMI_USE_MAX   0x7FFFu
+#define IDEMI_USE_STEP  0x100000u
+#define IDEMI_USE_MAX   0x3FFFu
 #define IDEMI_USE_SWEPT (IDEMI_USE_MAX - IDEMI_SWEEP_MS / IDEMI_USE_STEP - 1)
 
 /* Entry n is the n-th before the slots (idemi_opening_memory).  0 is none. */
@@ -3318,6 +3328,15 @@ static int idemi_sender_is_gone(const idem_sender *e, uint64_t number)
     return number >> 32 == e->floor[1] && (uint32_t)number <= e->until.gone;
 }
 
+/* Makes an entry need a sector: one of its records raises the floor. */
+static void idemi_sender_need(const idem_table *t, const idem_sender *e,
+                              uint32_t sequence)
+{
+    uint32_t *need = &idemi_items_needs(t)[idemi_sender_item(t, e)];
+
+    *need = idemi_basics_min(*need, sequence);
+}
+
 /* Follows a number that comes or leaves (`event`) in its sender's floor:
      1  of a newer epoch: claims of older ones expire now (O3), none is gone
      2  one that comes after the record of R1d is not gone
@@ -3332,7 +3351,7 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
                                 int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
-    uint32_t *need;
+    int rises;
 
     if (number >> 32 > e->floor[1]) {                       // 1
         idemi_order_lower_soonest(t, t->clock);
@@ -3345,21 +3364,22 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
         e->until.gone = (uint32_t)number - 1;
     if (event <= IDEMI_KEY_RELEASED)                        // 3
         number &= UINT64_MAX << 32;
-    if (number > idemi_basics_join(e->floor)) {
+    rises = number > idemi_basics_join(e->floor);
+    if (rises) {
         idemi_basics_split(e->floor, number);
         // Not all numbers up to the new floor are gone.
         if (IDEMI_JOURNAL(t) &&
             idemi_sender_item(t, e) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
     } else if (IDEMI_JOURNAL(t) && !e->unsaved) {           // 4
-        e->unsaved = event > IDEMI_KEY_RELEASED;
+        e->unsaved = event > IDEMI_KEY_RELEASED ? IDEMI_UNSAVED : 0;
         return;
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    e->unsaved = 1;                                         // 5
-    need = &idemi_items_needs(t)[idemi_sender_item(t, e)];
-    *need = idemi_basics_min(*need, idemi_items_needs(t)[slot]);
+    if (rises || event > IDEMI_KEY_ADDED)                   // 5
+        e->unsaved = IDEMI_UNSAVED;
+    idemi_sender_need(t, e, idemi_items_needs(t)[slot]);
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;            // 6
 }
@@ -3698,7 +3718,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
                                            in the second byte */
 
 /* Not written: how a record is composed */
-#define IDEMI_GRANTED    0x0100u        /* a new claim, from an idemi_query */
+#define IDEMI_OF_QUERY   0x0100u        /* of a key that is not in the table */
 #define IDEMI_IN_FULL    0x0200u        /* all that is known of the item now */
 
 /* idemi_record.orphan */
@@ -4077,19 +4097,18 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 {
     const idem_config *config = IDEMI_CONFIG(t);
     const idem_slot *s = r->of.s;
-    unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
 
     if (!IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
         return 0;               // there is no code for what it says
     return !r->orphan && r->slot <= IDEMI_CAPACITY(t) &&
            r->state_len <= config->state_max &&
-           (r->slot || !(r->flags & about)) &&
+           (r->slot || !(r->flags & IDEMI_STATUS)) &&
            (!(r->flags & IDEMI_FINISHED) ||
             s->response_len <= config->response_max) &&
            (!(r->flags & IDEMI_HAS_KEY) ||
             (s->scope_len + idemi_slot_key_bytes(s->key_len) <=
                  config->key_max &&
-             (s->key_len || IDEMI_SENDERS(t)) && s->attempts &&
+             (s->key_len ? r->slot : IDEMI_SENDERS(t)) && s->attempts &&
              s->retention <= IDEM_RETENTION_MAX));
 }
 
@@ -4202,8 +4221,9 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* What proves that a sector was written: a record of a slot or sender; with
-   IDEMI_ANY any but an orphan, even the commit record; or an orphan, too. */
+/* What proves that a sector was written: a record of a slot, a refused number
+   or a sender; with IDEMI_ANY any but an orphan, even the commit record; or an
+   orphan, too. */
 #define IDEMI_ANY     1u
 #define IDEMI_ORPHANS 2u
 
@@ -4237,7 +4257,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
             !(r->flags & IDEMI_RELOCATED) &&
             (!r->orphan || which == IDEMI_ORPHANS) &&
             (r->slot || which != 0 ||
-             (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))))
+             (IDEMI_EVER_SENDERS && r->flags & (IDEMI_HAS_KEY | IDEMI_SENDER))))
             return 1;
     return 0;
 }
@@ -4404,7 +4424,7 @@ static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
 
 /* Encodes the next record of the head, about an item (capacity: also the time
    alone), into the buffer, all but its check; returns its length.  `more` has
-   what is not in the table yet: an idemi_query with IDEMI_GRANTED, otherwise an
+   what is not in the table: an idemi_query with IDEMI_OF_QUERY, otherwise an
    idem_outcome or NULL. */
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
@@ -4423,7 +4443,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     r.response = idemi_slot_response(t, s);
     r.state = t->state;
     r.state_len = t->state_len;
-    if (flags & IDEMI_GRANTED) {
+    if (flags & IDEMI_OF_QUERY) {
         r.of.fresh = &((const idemi_query *)more)->fresh;
         r.id = ((const idemi_query *)more)->id;
     } else if (more) {
@@ -4477,14 +4497,14 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_RELOCATED))
         j->last_time = t->clock;
-    // A released key needs no sector, nor does a sender that was forgotten.  A
-    // claim that is granted takes its slot later.
+    // A released key needs no sector, nor does a sender that was forgotten; nor
+    // yet what is not in the table.
     needed = item > IDEMI_CAPACITY(t)
                  ? idemi_basics_join(
                        idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor) != 0
                  : (flags & IDEMI_STATUS) != 0;
     if (item > IDEMI_CAPACITY(t) ||
-        (flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
+        (flags & (IDEMI_HAS_KEY | IDEMI_OF_QUERY)) == IDEMI_HAS_KEY)
         needs[item] = needed ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
@@ -5042,6 +5062,24 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     return item;
 }
 
+/* Applies that a number was refused (R1f): it leaves its slot, which is
+   returned.  If it is in none, makes the record one of its sender, whose floor
+   is this number; returns IDEMI_NONE. */
+static unsigned idemi_opening_apply_refused(idem_table *t, idemi_record *r)
+{
+    unsigned slot = idemi_index_find(t, &r->id);
+
+    if (slot != IDEMI_NONE) {
+        idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
+        return slot;
+    }
+    idemi_basics_split(r->of.sender->name,
+                       idemi_sender_name(t, r->id.scope, r->id.scope_len));
+    idemi_basics_split(r->of.sender->floor, idemi_basics_load64(r->id.key));
+    r->flags = IDEMI_SENDER;
+    return IDEMI_NONE;
+}
+
 /* Applies a record in a sector; returns its item, or IDEMI_NONE. */
 IDEMI_APART
 static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
@@ -5051,6 +5089,11 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     idemi_item of = IDEMI_NONE;
     idem_slot *s;
 
+    if (IDEMI_EVER_SENDERS && r->flags & IDEMI_HAS_KEY && !r->slot) {
+        slot = idemi_opening_apply_refused(t, r);
+        if (slot != IDEMI_NONE)
+            return slot;
+    }
     if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
         of = idemi_opening_apply_sender(t, r, sequence);
     if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
@@ -5702,17 +5745,21 @@ static void idemi_command_set_claim(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* True if an unknown key may have been known before: it is too old, or its
-   number is at or below its sender's floor. */
-static int idemi_command_too_old(const idem_table *t, const idem_sender *e,
+/* True of a number at or below its sender's floor. */
+static int idemi_command_below_floor(const idem_sender *e,
+                                     const idem_request *rq)
+{
+    return e && rq->sequence &&
+           ((uint64_t)rq->epoch << 32 | rq->sequence) <=
+               idemi_basics_join(e->floor);
+}
+
+/* True if an unknown key may have been known before: by its age. */
+static int idemi_command_is_aged(const idem_table *t, const idem_sender *e,
                                  const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
 
-    if (e && rq->sequence &&
-        ((uint64_t)rq->epoch << 32 | rq->sequence) <=
-            idemi_basics_join(e->floor))
-        return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
                    age >= t->clock - (e ? e->until.evicted : t->evicted_until));
 }
@@ -5906,7 +5953,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
             q->fresh.code = (int32_t)takes->name[0];
         result = idemi_journal_append(
             t, slot,
-            IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED |
+            IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_OF_QUERY |
                 (replaces ? IDEMI_SENDER : 0), q);
         if (result < 0)
             return result;
@@ -5965,8 +6012,13 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
         q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
         q->sender = idemi_sender_find(t, q->name);
     }
-    if (idemi_command_too_old(t, q->sender, q->rq))
+    if (idemi_command_below_floor(q->sender, q->rq))
         return IDEM_TOO_OLD;
+    if (idemi_command_is_aged(t, q->sender, q->rq)) {
+        // The answer relies on no floor.
+        q->sender = NULL;
+        return IDEM_TOO_OLD;
+    }
     idemi_command_reclaim(t, q);
     *slot = idemi_command_find_room(t, q);
     if (*slot == IDEMI_CAPACITY(t))
@@ -5982,39 +6034,56 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     return IDEM_EXECUTE;
 }
 
-/* Drops a sender's expired numbers, which may raise its floor.  Returns whether
-   the table has one, of the floor's epoch, at or below the floor. */
-static int idemi_command_has_old_number(idem_table *t, const idem_sender *e,
+/* True if the table has a number of a sender, of its floor's epoch, at or below
+   its floor. */
+static int idemi_command_has_old_number(const idem_table *t,
+                                        const idem_sender *e,
                                         const idemi_id *id)
 {
-    uint32_t lowest = 0;        // none yet.  0 - 1 is the largest number.
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         uint64_t number = idemi_slot_number(s);
         if (s->flags && !s->key_len && idemi_slot_has_scope(s, id) &&
-            !idemi_keys_expire(t, slot) && number >> 32 == e->floor[1] &&
-            (uint32_t)number - 1 < lowest - 1)
-            lowest = (uint32_t)number;
+            number >> 32 == e->floor[1] && (uint32_t)number <= e->floor[0])
+            return 1;
     }
-    return lowest - 1 < e->floor[0];
+    return 0;
 }
 
-/* Writes a sender's entry if its floor is unsaved, before a number is refused:
-   later boots must not grant a claim on that (S10 has the exception). */
-static int idemi_command_save_floor(idem_table *t, idem_sender *e,
-                                    const idemi_id *id)
+/* Writes, before a number is refused for its floor, what lets no later boot
+   grant a claim on it (S10): the sender's entry, with the mark that all numbers
+   up to its floor are gone.  While an older one is known, this number alone
+   (R1f). */
+static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
-    unsigned flags = IDEMI_SENDER;
+    idem_sender *e = q->sender;
     int result;
 
     if (!e || !e->unsaved)
         return IDEM_OK;
-    if (!idemi_command_has_old_number(t, e, id))
-        flags |= IDEMI_ALL_GONE;
-    result = idemi_journal_record(t, idemi_sender_item(t, e), flags);
-    e->unsaved = result < 0;
+    // What has expired may raise the floor, and be the last older number.
+    if (idemi_clock_reached(t->clock, t->soonest))
+        idemi_keys_sweep(t);
+    if (e->unsaved == IDEMI_UNSAVED &&
+        !idemi_command_has_old_number(t, e, &q->id)) {
+        result = idemi_journal_record(t, idemi_sender_item(t, e),
+                                      IDEMI_SENDER | IDEMI_ALL_GONE);
+        if (result == IDEM_OK)
+            e->unsaved = 0;
+        return result;
+    }
+    e->unsaved = IDEMI_UNSAVED_EACH;
+    idemi_command_fill_claim(t, 1, q, &q->fresh);
+    result = idemi_journal_make_ready(t, 0);
+    if (result == IDEM_OK)
+        result = idemi_journal_append(
+            t, IDEMI_CAPACITY(t),
+            IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
+    // The floor follows from this record, too (N1).
+    if (result == IDEM_OK)
+        idemi_sender_need(t, e, t->journal->sequence);
     return result;
 }
 
@@ -6057,8 +6126,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     if (idemi_command_grants(answer))
         result = started < 0 ? started
                              : idemi_command_claim(t, slot, attempt, q);
-    else if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t))
-        result = idemi_command_save_floor(t, q->sender, &q->id);
+    else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
+        result = idemi_command_save_refused(t, q);
     if (result < 0)
         return result;
     if (answer >= 0)

@@ -283,7 +283,7 @@ def fits(device, r):
     """Whether the configuration allows what was read.  (Without senders no number
     is written: how many senders there are does not count here.)"""
     return r.slot <= device.capacity and \
-        (r.slot or not r.flags & (HAS_KEY | 3)) and \
+        (r.slot or not r.status and (r.is_number or not r.key)) and \
         len(r.state) <= device.state_max and \
         len(r.scope) + len(r.key) <= device.key_max and \
         len(r.response) <= device.response_max and \
@@ -503,6 +503,9 @@ def apply(device, table, r):
         table.slots = {n: slot for n, slot in table.slots.items()
                        if (slot.scope, slot.key, slot.is_number) !=
                        (r.scope, r.key, r.is_number)}
+        if not r.slot:                  # a number that was refused
+            expires(device, table, r)
+            return
         if r.slot in table.slots:
             expires(device, table, table.slots[r.slot])
         table.slots[r.slot] = replace(r, status=IN_PROGRESS, time=time - r.age,
@@ -587,11 +590,12 @@ def read_sector(device, table, header, named_by):
 
 
 def has_record(device, header, at, slots=None):
-    """Whether there is one that was not relocated; with slots, one of a slot
-    or sender."""
+    """Whether there is one that was not relocated; with slots, one of a slot, a
+    refused number or a sender."""
     while at < device.sector_size:
         r = record_of(device, header, at, slots or {})
-        if r and (slots is None or r.sender or r.slot and not r.orphan):
+        if r and (slots is None or r.sender or r.key or
+                  r.slot and not r.orphan):
             return True
         at += device.granule
     return False

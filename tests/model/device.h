@@ -1028,12 +1028,14 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
 /* ----------------------------------------------------------------- >>calls */
 
 /* A begin that granted nothing writes nothing; but once in a boot what it
-   relies on, the time if it is refused for want of room, and a floor if a number
-   is too old: not more often than epochs have begun and keys left.  Near the end
-   of the tokens it looks for some in another sector, in vain. */
-static inline void device_check_confirmed(device *d, const idem_request *rq,
-                                          int result, uint64_t last_time)
+   relies on, the time if it is refused for want of room, and that a number is
+   too old: not more often than epochs have begun and keys left, unless another
+   number of its sender may be known.  Near the end of the tokens it looks for
+   some in another sector, in vain. */
+static inline void device_check_confirmed(device *d, unsigned key, int result,
+                                          uint64_t last_time)
 {
+    const known *k = &d->model.keys[key];
     int records_time =
         result == IDEM_E_FULL && d->model.clock - last_time >= SILENCE_MS;
 
@@ -1041,10 +1043,12 @@ static inline void device_check_confirmed(device *d, const idem_request *rq,
     if (model_grants(result) || result == IDEM_E_SPACE || d->medium.off ||
         d->damaged)
         return;
-    if (d->progs && d->confirmed && rq->sequence && result == IDEM_TOO_OLD &&
-        d->may_leave) {
-        records_time = 1;
-        d->may_leave--;
+    if (d->progs && d->confirmed && k->number && result == IDEM_TOO_OLD) {
+        records_time = model_has_other_number(&d->model, k);
+        if (!records_time && d->may_leave) {
+            records_time = 1;
+            d->may_leave--;
+        }
     }
     PROMISE(!d->progs || !d->confirmed || records_time || d->model.faulty ||
             d->blank);
@@ -1115,7 +1119,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
-    device_check_confirmed(d, &rq, result, last_time);
+    device_check_confirmed(d, key, result, last_time);
     return result;
 }
 

@@ -98,7 +98,7 @@ typedef struct known {
     uint8_t  is_volatile;       // what is true now was not written
     uint8_t  came_again;        // after what was known of it was over
     uint64_t refused;           // when the number was, in this boot; 0: was not
-    uint8_t  has_gone;          // .. and none at or below its floor was known
+    uint8_t  has_gone;          // .. and that was written
     uint8_t  is_old;            // so it is refused for good
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
@@ -134,8 +134,6 @@ typedef struct model {
     uint64_t reach[SCOPES];     // exact: the newest completion evicted
     uint32_t epoch[SCOPES];     // the newest with a granted claim
     uint32_t epoch_most[SCOPES];    // .. or may have been
-    uint32_t given_back[SCOPES];    // the latest call that gave a number back
-    uint32_t not_all_gone[SCOPES];  // .. that refused one while others had not
     uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
                                     // and may be found done by the next
     uint64_t written;           // time of the latest record that is durable
@@ -427,6 +425,18 @@ static inline int model_takes_room(const model *m, const known *k)
         takes |= version_known(m, k, &k->now.of[i]) > GONE &&
                  !version_fenced(m, k, &k->now.of[i]);
     return takes;
+}
+
+/* True if another number of its sender may be known. */
+static inline int model_has_other_number(const model *m, const known *than)
+{
+    for (unsigned i = 0; i < m->count; i++) {
+        const known *k = &m->keys[i];
+        if (k != than && k->scope == than->scope && k->number &&
+            model_known(m, k, 1) > GONE)
+            return 1;
+    }
+    return 0;
 }
 
 /* True if it is known for certain that it is there and undelivered. */
@@ -1187,38 +1197,15 @@ static inline void model_numbered(model *m, known *k, const asked *a,
     else if (a->what == 'C' && result == IDEM_OK && m->config->storage &&
              m->config->durability == IDEM_EACH && model_keeps_numbers(m))
         k->executed = FOR_GOOD;
-    else if (strchr("RX", a->what) && result == IDEM_OK) {
+    else if (strchr("RX", a->what) && result == IDEM_OK)
         k->executed = k->claimed = 0;
-        m->given_back[k->scope] = m->calls;
-    }
-}
-
-/* True if of a sender no number is known but this one, and none was given back
-   in this boot: all that it has had has left. */
-static inline int model_all_gone(const model *m, const known *but)
-{
-    for (unsigned i = 0; i < m->count; i++) {
-        const known *k = &m->keys[i];
-        if (k != but && k->scope == but->scope && k->number &&
-            model_known(m, k, 1) > GONE)
-            return 0;
-    }
-    return m->given_back[but->scope] <= m->opened_at;
 }
 
 /* A number was refused for itself: it is so for good (S10), once the time of
    that is told. */
 static inline void model_refused(model *m, known *k, const asked *a)
 {
-    int all_gone = model_all_gone(m, k);
-
-    if (!k->number)
-        return;
-    // The floor is recorded then, and not again when the others leave: the
-    // table need not have noticed that they have.
-    if (!all_gone)
-        m->not_all_gone[k->scope] = m->calls;
-    if (a->age_ms || !model_keeps_numbers(m))
+    if (!k->number || a->age_ms || !model_keeps_numbers(m))
         return;
     if (!k->executed)
         k->executed = IN_BOOT;
@@ -1226,10 +1213,10 @@ static inline void model_refused(model *m, known *k, const asked *a)
         m->forgetting[k->scope])
         return;
     k->refused = m->clock;
-    // What was evicted for a claim that is not written is there again.
-    if (!m->config->volatile_claims || m->config->full != IDEM_EVICT_OLDEST)
-        k->has_gone |= k->claimed && model_counts(m) && all_gone &&
-                       m->not_all_gone[k->scope] <= m->opened_at;
+    // What was evicted for a claim that is not written may be there again, when
+    // its sender has a newer epoch.
+    k->has_gone |= !m->config->volatile_claims ||
+                   m->config->full != IDEM_EVICT_OLDEST;
 }
 
 /* What is to be said of a begin beside the version; false if it may not be. */
@@ -1394,7 +1381,6 @@ static inline int model_live(const model *m, const known *k, int certain)
 static inline void model_forget_numbers(model *m, unsigned scope)
 {
     m->epoch[scope] = 0;
-    m->given_back[scope] = m->calls;
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         if (k->scope == scope)

@@ -100,6 +100,7 @@ static const workload workloads[] = {
     { "number-lapse", "numbers=4 Bb L T M M M Ba Bd P Ba K3 P Ba" },
     { "number-both", "beside=1 Ba Ca K8 Bc Cc T Bc Ba K12 P Ba Bc" },
     { "number-gone", "beside=4 evict Ba Ca Bb Ob Bc Cc Bd Cd K9 P Ba Bc" },
+    { "number-refused", "beside=4 volatile evict Ba Oa Bc Cc K9 Bc K9 P Bc Ba" },
     { "epochs",     "numbers=2 Ba Bb Cb Bc Ca Cc Ba P Bb K5 Ba Rd" },
     { "epoch-ring", "numbers=2 Ba Ca Bc Rc K6 Ba P T Bb K6 Bc Cc" },
     { "ram",        "Ba Ca Bb Ob P Ba Db Xa" },

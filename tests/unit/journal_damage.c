@@ -195,6 +195,9 @@ static const scenario scenarios[] = {
       "Bb:uncertain" },
     { "so_is_a_sender_that_was_forgotten",
       "nor: numbers Ba Ca P na:ok note damage,how=6 P lost1" },
+    { "so_is_a_number_that_was_refused",
+      "nor: beside=10 Ba,retention=9000000 Ca Bc,retention=1000 P wait2000 "
+      "Bc:old note damage,how=6 P lost1" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
       "vast: capacity=2 unjudged Bb Bc,retention=1000000 Cc L T fail1 Ba:storage "

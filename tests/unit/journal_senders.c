@@ -45,6 +45,32 @@ static const scenario scenarios[] = {
       "beside=10 Bc L" OVER "fail1 Ba:storage Ba:old "
       "untouched,n=1 Ba:old untouched Bi Ci P "
       "Ba:old" },
+    // Its sender has an older one that is known: so not all up to the floor are
+    // gone, and each number that is refused is written.
+    { "so_it_does_beside_an_older_one_that_is_known",
+      "beside=10 Ba,retention=9000000 Ca Bg,retention=1000 Bi,retention=1000 "
+      "wait2000 Bg:old Be:old Bi:old P lost0 Bg:old Be:old Bi:old Ba:replay "
+      "Bm Cm rotate3 P lost0 Bg:old Be:old Bi:old Bm:replay Ba:replay" },
+    // .. also if its claim was never written.
+    { "that_it_was_refused_stays_when_the_ring_goes_round",
+      "volatile beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
+      "Bg:old rotate9 P Bg:old Ba:replay" },
+    // .. also as the newest record, which a cut may have torn.
+    { "that_is_confirmed_too",
+      "nor: beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
+      "Bg:old note P Bg:old rotated damage,how=4 P lost0 Bg:old Ba:replay" },
+    { "also_if_no_record_of_it_is_left",
+      "nor: beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 M "
+      "Be:old note P Be:old rotated damage,how=4 P lost0 Be:old Ba:replay" },
+    // .. and when the older one has left, all are written at once.
+    { "when_the_older_one_has_left_all_are_old",
+      "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
+      "wait2000 Bg:old Bi:old wait9000 Bi:old untouched,n=1 Bg:old Be:old "
+      "Bi:old untouched P lost0 Bg:old Be:old Bi:old Ba:old" },
+    // What is refused for its age alone, above the floor, has not left.
+    { "a_number_above_the_floor_that_is_too_old_raises_it_not",
+      "beside=10 Ba,retention=9000000 Ca Bc,retention=1000 wait2000 M "
+      "Bi,age=200000:old Bi,age=200000:old P Bi:execute" },
     // A key that is too old by its age relies on no floor: none is written.
     { "a_key_that_is_too_old_writes_no_floor",
       "keys=96 senders=2 scopes=2 most=9 B0 L" OVER "B94,age=200000:old "
@@ -95,7 +121,13 @@ static const scenario scenarios[] = {
     // those that are relocated after the record of the floor.
     { "an_older_epoch_does_not_hide_that_a_number_was_refused",
       "keys=96 beside=10 Ba,retention=9000000 Ca B22,retention=1000 wait5000 "
-      "wait5000 B22:old P B22:old Ba:replay" },
+      "wait5000 untouched,n=1 B22:old untouched,n=1 B22:old untouched P B22:old "
+      "Ba:replay" },
+    // Then one record is for all again.
+    { "nor_does_an_older_one_that_was_known_before_the_epoch",
+      "keys=96 beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
+      "Bg:old Bg:old B20 untouched,n=1 Bg:old untouched,n=1 Bg:old untouched P "
+      "Bg:old B20:recover" },
     { "nor_does_an_outcome_of_it_that_is_relocated",
       "keys=96 beside=10 Ba,retention=9000000 Ca rotate3 B22,retention=1000 "
       "B24,retention=1000 wait5000 wait5000 B22:old rotate5 P B22:old "
