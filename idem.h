@@ -4749,13 +4749,13 @@ static int idemi_journal_plan_next(idem_table *t)
 }
 
 /* Makes a new head:
-     1  looks again at a storage that read as blank
-     2  in a boot's first rotation erases the sectors that an earlier boot began
-     3  makes room to begin another head later (R4), and tries the next sector;
-        after a failure once more
-     4  looks again at a storage that was blank
-     5  after a loss erases what the new head has passed over
-     6  the new sector is the head, and the tail moves
+     a  looks again at a storage that read as blank
+     b  in a boot's first rotation erases the sectors that an earlier boot began
+     c  makes room to begin another head later (R4), and tries the next sector:
+        steps 1 to 4 of >>recovery; after a failure once more
+     d  looks again at a storage that was blank
+     e  after a loss erases what the new head has passed over
+     f  the new sector is the head, and the tail moves
    After a failure the old head is closed: the new one may count at the next
    opening, whatever was returned. */
 static int idemi_journal_rotate(idem_table *t)
@@ -4765,18 +4765,18 @@ static int idemi_journal_rotate(idem_table *t)
     int result = IDEM_E_STORAGE;
     unsigned tries = IDEMI_KEPT_DEAD;
 
-    // 1: (B5)
+    // a: (B5)
     if (!j->sequence && idemi_reading_has_changed(t))
         return IDEM_E_STORAGE;
     if (j->last_item != IDEMI_NONE)
         last_needs = idemi_items_needs(t)[j->last_item];
 
-    // 2: not after a loss: they may hold the lost records (D6); nor after a
+    // b: not after a loss: they may hold the lost records (D6); nor after a
     // failure: that sector would be tried again.
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_erase_interrupted(t);
     for (; tries > 0 && result < 0 && !j->broken; tries--) {
-        // 3: room is made by erasing sectors that do not count, the newest
+        // c: room is made by erasing sectors that do not count, the newest
         // first, and no more than must be.  Those with lost records (D6, D10)
         // go last: until a header has recorded the loss, the next opening must
         // find them, too.
@@ -4796,7 +4796,7 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
-    // 4: it has another newest header: it was not ready (B6), and an older
+    // d: it has another newest header: it was not ready (B6), and an older
     // journal could hide this one.  Acknowledge nothing; write no more over it.
     if (!j->head && idemi_reading_has_changed(t)) {
         idemi_journal_close(j);
@@ -4804,9 +4804,9 @@ static int idemi_journal_rotate(idem_table *t)
             j->broken = 1;
         return IDEM_E_STORAGE;
     }
-    if (!j->rotated && t->stats.lost)                       // 5
+    if (!j->rotated && t->stats.lost)                       // e
         idemi_journal_erase_skipped(t);
-    j->rotated = 1;                                         // 6
+    j->rotated = 1;                                         // f
     j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
     j->head = j->sequence;
