@@ -55,7 +55,7 @@ stack_frames() {
 clean "stack frames" stack_frames
 
 variants="-DIDEM_WIDE=1"
-[ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0 -DIDEM_NO_JOURNAL
+[ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0
     -DIDEM_HASH=IDEM_HASH_FNV
     -DIDEM_HASH=IDEM_HASH_HALFSIPHASH -DIDEM_FILE_STORAGE"
 for variant in $variants; do

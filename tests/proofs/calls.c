@@ -6,7 +6,6 @@
 // shown by WP (contracts.acsl).
 //
 // Lengths of what is given go up to MOST, of what is asked for up to SMALL.
-#define IDEM_NO_JOURNAL
 #include "any.h"
 
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2, MOST = 5,

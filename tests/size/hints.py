@@ -18,17 +18,17 @@ import sys
 
 MARKS = ("static", "IDEMI_APART\nstatic", "IDEMI_INTO")
 BUILDS = {
-    "table": "compile %s -DIDEM_NO_JOURNAL",
-    "whole": "compile %s -fstack-usage -fcallgraph-info=su",
-    "random": "compile_of tests/size/configured.c %s",
-    "random_journal": "compile_of tests/size/configured.c %s -DJOURNAL",
+    "table": "alone $out/idem.h; compile %s -I$out/alone",
+    "whole": "compile %s -I$out -fstack-usage -fcallgraph-info=su",
+    "random": "compile_of tests/size/configured.c %s -I$out",
+    "random_journal": "compile_of tests/size/configured.c %s -I$out -DJOURNAL",
     "features_journal":
-        "compile_of tests/size/configured.c %s -DFEATURES -DJOURNAL",
+        "compile_of tests/size/configured.c %s -I$out -DFEATURES -DJOURNAL",
 }
 FIRST = ("table", "whole")
 SCRIPT = """set -eu
 out=%s
-cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -I$out"
+cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb"
 nm=arm-none-eabi-nm
 . tests/size/link.sh
 %s

@@ -18,6 +18,22 @@ compile() {
     echo '#include <idem.h>' | compile_of - "$@" -DIDEM_IMPLEMENTATION -x c
 }
 
+# alone HEADER: a copy of it as $out/alone/idem.h, in which no table ever has a
+# journal: the table alone, configured at run time.  (With IDEM_CONFIG a
+# configuration without storage does the same.)  Each macro that says so must be
+# found: otherwise the figures would be of the journal too.
+alone() {
+    mkdir -p "$out/alone"
+    sed -E 's/^(#define IDEMI_EVER_JOURNAL +).*/\10/
+        s/^(#define IDEMI_(JOURNAL|STORAGE)\((\w+)\) +).*/\1((void)(\3), 0)/
+        ' "$1" > "$out/alone/idem.h"
+    none=$(sed -nE 's/^#define IDEMI_(\w+)(\(\w+\))? .* 0\)?$/\1/p' \
+        "$out/alone/idem.h" | grep -xE 'EVER_JOURNAL|JOURNAL|STORAGE' | sort -u)
+    [ "$(echo "$none" | wc -w)" != 3 ] || return 0
+    echo "alone: $1 says in another way whether there is a journal" >&2
+    return 1
+}
+
 # link NAME CALLS...: what a program that makes these calls links of it, without
 # the C library
 link() {

@@ -62,7 +62,8 @@ if [ "${1-}" = functions ]; then
     functions whole $firmware
     exit
 fi
-compile table -DIDEM_NO_JOURNAL
+alone idem.h
+compile table "-I$out/alone"
 compile_of tests/size/configured.c random
 compile_of tests/size/configured.c random_journal -DJOURNAL
 compile_of tests/size/configured.c features -DFEATURES
@@ -160,7 +161,8 @@ without() {
         echo "features.txt: $1: nothing is taken out" >&2
         return 1
     fi
-    compile less "-I$out/without" -DIDEM_NO_JOURNAL
+    alone "$out/without/idem.h"
+    compile less "-I$out/alone"
     set -- "$1" $((table - $(text less $firmware)))
     compile less "-I$out/without"
     set -- "$1" "$2" $((whole - $(text less $firmware)))

@@ -97,24 +97,25 @@ call() {
 machines="microbit mps2-an386 virt-riscv atmega2560"
 
 figures() {
+    alone idem.h
     # Last the one that is measured on.
     measure SIPHASH
     measure FNV
     measure HALFSIPHASH
     row "gcc -Os" "Cortex-M0" "Cortex-M4" "RV32IMAC" "ATmega2560"
     echo "|---|---|---|---|---|"
-    row "code, without journal" $(each text -DIDEM_NO_JOURNAL)
+    row "code, without journal" $(each text "-I$out/alone")
     row "the same with SipHash" \
-        $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_SIPHASH)
+        $(each text "-I$out/alone" -DIDEM_HASH=IDEM_HASH_SIPHASH)
     row "the same with FNV-1a" \
-        $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV)
+        $(each text "-I$out/alone" -DIDEM_HASH=IDEM_HASH_FNV)
     row "code, with journal" $(each text)
     row "RAM, the table, with journal" $(each ram table_journal)
     row "RAM, 16 keys of 16 bytes, responses of 16, with journal" \
         $(each ram journal_16)
     row "stack, deepest call but idem_begin_many, without journal" \
         $(machines="microbit mps2-an386 virt-riscv"
-          each stack -DIDEM_NO_JOURNAL) "-"
+          each stack "-I$out/alone") "-"
     row "stack, with journal" \
         $(machines="microbit mps2-an386 virt-riscv"; each stack) \
         "$(sed -n 's/^stack //p' "$out/took") (as run)"

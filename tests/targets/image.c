@@ -8,8 +8,9 @@
    journal, reads it, and prints a digest of its bytes.  With argument N only on
    the N-th medium (1 is the first), and it prints the bytes.  Built with
    IMAGE_READS it reads the bytes of such a journal, perhaps of another version
-   on another machine, instead of writing them.  Built with IDEM_NO_JOURNAL, for
-   machines that can do little, it has no media. */
+   on another machine, instead of writing them.  Built with IMAGE_ALONE, for
+   machines that can do little, it has no media: run.sh gives it a header
+   without a journal. */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "tests/inside.h"
@@ -39,7 +40,7 @@ static idem_config config = {
     .state_max = STATE_MAX, .lease_ms = LEASE, .retention_ms = RETENTION,
     .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 }
 };
-#ifdef IDEM_NO_JOURNAL
+#ifdef IMAGE_ALONE
 static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
 #else
@@ -280,7 +281,7 @@ static void print_hashes(void)
 }
 
 /* ------------------------------------------------------------------- media */
-#ifndef IDEM_NO_JOURNAL
+#ifndef IMAGE_ALONE
 
 static idem_storage storage;
 
@@ -441,7 +442,7 @@ int program(void)
         print_hashes();
         demand(keys_live(), "live");
     }
-#ifndef IDEM_NO_JOURNAL
+#ifndef IMAGE_ALONE
     if (READS)
         read_it(asked);
     for (unsigned i = 0; i < MEDIA && !READS; i++)

@@ -94,7 +94,7 @@ build_avr() {
     shift 2
     avr-gcc -std=gnu99 -mmcu="$mcu" -Os -mrelax -mcall-prologues \
         -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
-        -I. "$@" $here/uart.c $here/"$program".c \
+        "$@" -I. $here/uart.c $here/"$program".c \
         -o "$out/$program-$mcu.elf"
 }
 
@@ -137,8 +137,9 @@ alike() {
 # stm8 PROGRAM: builds it without a journal and runs it on an STM8
 stm8() {
     for source in uart "$1"; do
-        sdcc -mstm8 --model-large --std-c99 --opt-code-size -I. \
-            -DIDEM_NO_JOURNAL -c $here/$source.c -o "$out/$source.rel" || return
+        sdcc -mstm8 --model-large --std-c99 --opt-code-size -DIMAGE_ALONE \
+            "-I$out/alone" -I. -c $here/$source.c \
+            -o "$out/$source.rel" || return
     done
     sdcc -mstm8 --model-large --code-size 131072 "$out/uart.rel" \
         "$out/$1.rel" -o "$out/stm8.ihx" || return
@@ -162,7 +163,8 @@ part_same() {
     build atmega2560 image
     expect atmega2560 alike 7 \
         simulate atmega2560 "$out/image-atmega2560.elf" "$out/eeprom" 0
-    build atmega328p image -DIDEM_NO_JOURNAL
+    alone idem.h
+    build atmega328p image -DIMAGE_ALONE "-I$out/alone"
     expect "atmega328p, without journal" alike 1 \
         simulate atmega328p "$out/image-atmega328p.elf" "$out/eeprom" 0
     [ "${SHORT:-}" = 1 ] || expect "stm8, without journal" alike 1 stm8 image
