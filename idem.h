@@ -469,7 +469,6 @@
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
                           secret, if nobody on the link is hostile.  All
-     IDEM_NO_JOURNAL      not set; leaves the journal out: no config.storage
      IDEM_FILE_STORAGE    not set; declares idem_file_open (>>posix).  Define
                           before the first #include _POSIX_C_SOURCE 200809L; on
                           macOS _DARWIN_C_SOURCE too; on Linux _GNU_SOURCE: a
@@ -1696,14 +1695,12 @@ typedef struct idemi_aligned {
     idem_slot slot;
 } idemi_aligned;
 #define IDEMI_ALIGNMENT offsetof(idemi_aligned, slot)
-#ifndef IDEM_NO_JOURNAL
 typedef struct idemi_aligned_journal {
     char         first;
     idem_journal journal;
 } idemi_aligned_journal;
 IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
              offsetof(idemi_aligned_journal, journal) <= IDEMI_ALIGNMENT);
-#endif
 
 /* How a function is compiled (`make size` and `make bench` measure it):
      IDEMI_APART    with -Os never inlined: its locals stay out of the frame of
@@ -2127,7 +2124,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_CONFIG_BYTES(of, state_max)                                      \
     of((IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,           \
        IDEMI_CONFIG_GRANULE)
-#define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
+#define IDEMI_JOURNAL(t)        ((void)(t), IDEMI_EVER_JOURNAL)
 #define IDEMI_STORES_SIZES      0
 #define IDEMI_EVER_SENDERS      ((IDEM_CONFIG).senders != 0)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
@@ -2154,15 +2151,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_EVER_OWN          1
 #endif
 
-#ifdef IDEM_NO_JOURNAL
-#undef IDEMI_JOURNAL
-#undef IDEMI_EVER_JOURNAL
-#define IDEMI_JOURNAL(t) ((void)(t), 0)
-#define IDEMI_EVER_JOURNAL 0
-#define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
-#else
-#define IDEMI_STORAGE(config) (IDEMI_GIVEN(config)->storage)
-#endif
+#define IDEMI_STORAGE(config)   (IDEMI_GIVEN(config)->storage)
 
 #define IDEMI_SENDERS(t)                                                       \
     (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
@@ -6549,12 +6538,6 @@ static int idemi_rules_valid_lease(uint32_t lease_ms)
          "storage.sector_count: 5 to 65,535")                                  \
     RULE((m->sector_size + 3) / 4 * m->sector_count < UINT32_C(1) << 30,       \
          "storage.sector_count: less than 4 GB in all")
-#ifdef IDEM_NO_JOURNAL
-#define IDEMI_BUILD_RULES(RULE)                                                \
-    RULE(!config->storage, "storage: there is no journal (IDEM_NO_JOURNAL)")
-#else
-#define IDEMI_BUILD_RULES(RULE)
-#endif
 #ifdef IDEM_CONFIG
 IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
              offsetof(idem_config, secret) ==
@@ -6594,8 +6577,7 @@ static int idemi_rules_is_built_in(const idem_config *config)
          "quota: is of senders, and there are none")                           \
     RULE(config->durability <= IDEM_BATCH,                                     \
          "durability: IDEM_EACH or IDEM_BATCH")                                \
-    RULE(!config->lock == !config->unlock, "lock, unlock: both or neither")    \
-    IDEMI_BUILD_RULES(RULE)
+    RULE(!config->lock == !config->unlock, "lock, unlock: both or neither")
 #define IDEMI_RULE_HOLDS(condition, text) (condition) &&
 
 static int idemi_rules_valid_storage(const idem_storage *m)
@@ -6643,7 +6625,6 @@ static const char *idemi_explain_config(const idem_config *given)
     return NULL;
 }
 
-#ifndef IDEM_NO_JOURNAL
 static const char *idemi_explain_storage(const idem_storage *m)
 {
     IDEMI_STORAGE_RULES(IDEMI_RULE_EXPLAIN)
@@ -6770,7 +6751,6 @@ static const char *idemi_explain_journal(const idem_config *config)
     text = idemi_explain_other(config, layout);
     return text ? text : idemi_explain_blank(config);
 }
-#endif
 
 /* A fault that idem_open accepts. */
 static const char *idemi_explain_quota(const idem_config *config)
@@ -6968,10 +6948,8 @@ IDEM_API size_t idem_memory_size(const idem_config *config)
 
     if (!config || idemi_explain_config(config))
         return 0;
-#ifndef IDEM_NO_JOURNAL
-    if (config->storage && idemi_explain_storage(config->storage))
+    if (IDEMI_STORAGE(config) && idemi_explain_storage(config->storage))
         return 0;
-#endif
     return idemi_public_prepare(&t, config, NULL, 0, IDEM_BUILD) ==
                    IDEM_E_MEMORY
                ? t.needed
@@ -6980,13 +6958,9 @@ IDEM_API size_t idem_memory_size(const idem_config *config)
 
 IDEM_API uint32_t idem_sector_count(const idem_config *config)
 {
-#ifdef IDEM_NO_JOURNAL
-    (void)config;
-    return 0;
-#else
     idem_storage m;
 
-    if (!config || !config->storage || idemi_explain_config(config))
+    if (!config || !IDEMI_STORAGE(config) || idemi_explain_config(config))
         return 0;
     m = *config->storage;
     m.sector_count = 5;
@@ -6994,7 +6968,6 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
         return 0;
     m.sector_count = idemi_explain_sectors(config);
     return idemi_explain_storage(&m) ? 0 : m.sector_count;
-#endif
 }
 
 IDEMI_FLAT
@@ -7351,14 +7324,12 @@ IDEM_API const char *idem_explain(const idem_config *config)
 
     IDEMI_EXPLAIN(!config, "there is no configuration")
     text = idemi_explain_config(config);
-#ifndef IDEM_NO_JOURNAL
-    if (!text && config->storage)
+    if (!text && IDEMI_STORAGE(config))
         text = idemi_explain_storage(config->storage);
-    if (!text && config->storage)
+    if (!text && IDEMI_STORAGE(config))
         text = idemi_explain_room(config);
-    if (!text && config->storage)
+    if (!text && IDEMI_STORAGE(config))
         text = idemi_explain_journal(config);
-#endif
     return text ? text : idemi_explain_quota(config);
 }
 
