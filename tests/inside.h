@@ -156,7 +156,7 @@ static inline void inside_sign(const idem_table *t, uint8_t *was,
     memcpy(is + len - 4, &check, 4);
 }
 
-static idem_sender inside_sender(const idem_table *t, const char *scope)
+static const idem_sender *inside_sender(const idem_table *t, const char *scope)
 {
     static const idem_sender none;
     const idem_sender *a = NULL;
@@ -167,24 +167,24 @@ static idem_sender inside_sender(const idem_table *t, const char *scope)
         a = idemi_sender_find(
             &copy, idemi_sender_name(&copy, (const unsigned char *)scope,
                                      strlen(scope)));
-    return a ? *a : none;
+    return a ? a : &none;
 }
 
 uint64_t inside_floor(const idem_table *t, const char *scope)
 {
-    const idem_sender a = inside_sender(t, scope);
+    const idem_sender *a = inside_sender(t, scope);
 
-    return (uint64_t)a.floor[1] << 32 | a.floor[0];
+    return (uint64_t)a->floor[1] << 32 | a->floor[0];
 }
 
 uint64_t inside_saved_floor(const idem_table *t, const char *scope)
 {
-    return inside_sender(t, scope).unsaved ? 0 : inside_floor(t, scope);
+    return inside_sender(t, scope)->unsaved ? 0 : inside_floor(t, scope);
 }
 
 unsigned inside_counted(const idem_table *t, const char *scope)
 {
-    return (unsigned)inside_sender(t, scope).keys;
+    return (unsigned)inside_sender(t, scope)->keys;
 }
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
