@@ -3152,10 +3152,10 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 #define IDEMI_UNSAVED      1u   /* the entry */
 #define IDEMI_UNSAVED_EACH 2u   /* each refused number: an older one is known */
 
-/* `last_use` has steps of 2^20 ms (17 minutes) since the last sweep, plus
+/* `last_use` has steps of 2^19 ms (8.7 minutes) since the last sweep, plus
    IDEMI_USE_SWEPT.  Each sweep lowers all by the steps that have passed: so
-   none wraps, and after half a year it is 0. */
-#define IDEMI_USE_STEP  0x100000u
+   none wraps, and after 96 days it is 0. */
+#define IDEMI_USE_STEP  0x80000u
 #define IDEMI_USE_MAX   0x3FFFu
 #define IDEMI_USE_SWEPT (IDEMI_USE_MAX - IDEMI_SWEEP_MS / IDEMI_USE_STEP - 1)
 
