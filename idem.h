@@ -2203,7 +2203,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
 #define IDEMI_UNCOUNTED   (IDEMI_EVER_SENDERS && IDEMI_EVER_JOURNAL ? 0x20u : 0)
                                         /* by its sender's entry (N3) */
-#define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
+#define IDEMI_EXPIRED     0x10u         /* in a key's record: R1f */
 #define IDEMI_ALL_GONE    0x10u         /* in a sender's record: R1d */
 
 /* A scope and a key, and their hash in the index */
@@ -2690,8 +2690,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
    flags: 0x80, and added
 
      value      meaning
-     status 0   key: released or forgotten, with 0x10 expired, with slot 0
-                refused; no key: nothing of a slot
+     status 0   key: released or forgotten; with 0x10 expired, or a number
+                that was refused, in slot 0; no key: nothing of a slot
             1   key: claimed; no key: delivered
             2   completed
             3   failed
@@ -2777,9 +2777,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
-         f. A number's record with slot 0 was written when that was refused: the
-            number leaves, in whatever slot it is.  If it is in none, the floor
-            rises to it.                         (idemi_opening_apply_refused)
+         f. A key's record with status 0 and flag 0x10 says that it had left:
+            it leaves, in whatever slot it is.  If a number is in none, the
+            floor rises to it.                      (idemi_opening_apply_left)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.                   (idemi_journal_try_sector, _erase_uncommitted)
@@ -3859,6 +3859,13 @@ static int idemi_record_has_sender(unsigned flags)
 {
     return (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_STATUS)) ==
            IDEMI_SENDER;
+}
+
+/* True of a key that had expired, or of a number that was refused. */
+static int idemi_record_has_left(unsigned flags)
+{
+    return (flags & (IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_STATUS)) ==
+           (IDEMI_HAS_KEY | IDEMI_EXPIRED);
 }
 
 /* True of a key that is not finished (claimed, or given back since), and whose
@@ -5051,10 +5058,10 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     return item;
 }
 
-/* Applies that a number was refused (R1f): it leaves its slot, which is
-   returned.  If it is in none, makes the record one of its sender, whose floor
-   is this number; returns IDEMI_NONE. */
-static unsigned idemi_opening_apply_refused(idem_table *t, idemi_record *r)
+/* Applies that a key had left (R1f): returns the slot that it leaves.  If a
+   number is in none, makes the record one of its sender, whose floor is this
+   number; returns IDEMI_NONE. */
+static unsigned idemi_opening_apply_left(idem_table *t, idemi_record *r)
 {
     unsigned slot = idemi_index_find(t, &r->id);
 
@@ -5062,10 +5069,13 @@ static unsigned idemi_opening_apply_refused(idem_table *t, idemi_record *r)
         idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
         return slot;
     }
+    r->slot = 0;
+    if (r->of.s->key_len)
+        return IDEMI_NONE;
     idemi_basics_split(r->of.sender->name,
                        idemi_sender_name(t, r->id.scope, r->id.scope_len));
     idemi_basics_split(r->of.sender->floor, idemi_basics_load64(r->id.key));
-    r->flags = IDEMI_SENDER;
+    r->flags = (r->flags & IDEMI_HAS_STATE) | IDEMI_SENDER;
     return IDEMI_NONE;
 }
 
@@ -5078,19 +5088,19 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     idemi_item of = IDEMI_NONE;
     idem_slot *s;
 
-    if (IDEMI_EVER_SENDERS && r->flags & IDEMI_HAS_KEY && !r->slot) {
-        slot = idemi_opening_apply_refused(t, r);
-        if (slot != IDEMI_NONE)
-            return slot;
-    }
-    if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
-        of = idemi_opening_apply_sender(t, r, sequence);
     if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
         of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
         idemi_items_needs(t)[of] = sequence;
     }
+    if (IDEMI_EVER_SENDERS && idemi_record_has_left(r->flags)) {
+        slot = idemi_opening_apply_left(t, r);
+        if (slot != IDEMI_NONE)
+            return slot;
+    }
+    if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
+        of = idemi_opening_apply_sender(t, r, sequence);
     if (!r->slot)
         return of;
     s = idemi_slot_at(t, slot);
@@ -5105,8 +5115,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age);
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_drop(t, slot, r->flags & IDEMI_EXPIRED
-                                     ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
+        idemi_keys_drop(t, slot, IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_clear_undelivered(t, s);
     return slot;

@@ -503,7 +503,7 @@ def apply(device, table, r):
         table.slots = {n: slot for n, slot in table.slots.items()
                        if (slot.scope, slot.key, slot.is_number) !=
                        (r.scope, r.key, r.is_number)}
-        if not r.slot:                  # a number that was refused
+        if r.status == 0 and r.flags & INTERRUPTED:     # it had left
             expires(device, table, r)
             return
         if r.slot in table.slots:
@@ -521,8 +521,6 @@ def apply(device, table, r):
         slot.undelivered = bool(r.flags & UNDELIVERED)
         slot.time = time - r.age
     elif r.status == 0:
-        if r.flags & INTERRUPTED:
-            expires(device, table, slot)
         del table.slots[r.slot]
     elif not r.flags & HAS_KEY:
         slot.undelivered = False

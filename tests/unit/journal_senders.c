@@ -62,6 +62,12 @@ static const scenario scenarios[] = {
     { "also_if_no_record_of_it_is_left",
       "nor: beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 M "
       "Be:old note P Be:old rotated damage,how=4 P lost0 Be:old Ba:replay" },
+    // .. as what left, which says nothing of those that had left with it.
+    { "nor_does_it_bring_back_what_had_left_before",
+      "beside=10 Bg,retention=1000 Bi,retention=1000 Bb,retention=1000 "
+      "Bd,retention=1000 wait2000 Bi:old Bk,retention=9000000 Ck "
+      "Bm,retention=1000 wait2000 M Bg:old P Bi:old rotated P Bi:old "
+      "Bk:replay" },
     // .. and when the older one has left, all are written at once.
     { "when_the_older_one_has_left_all_are_old",
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
