@@ -206,7 +206,8 @@ part_eva() {
     shown bytes
     shown opening
     reached "records reading opening" \
-        'idemi_cursor_(bytes|words)|idemi_opening_apply_(sender|takeover|left)' \
+        'idemi_cursor_(bytes|words)|idemi_record_has_left'`:
+            `'|idemi_opening_apply_(sender|takeover|left)' \
         records replay bytes opening
     long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
