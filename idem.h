@@ -2778,8 +2778,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
          f. A key's record with status 0 and flag 0x10 says that it had left:
-            it leaves, in whatever slot it is.  If a number is in none, the
-            floor rises to it.                      (idemi_opening_apply_left)
+            it leaves, in whatever slot it is; a key in the slot of the record
+            had left before it came.  If a number is in no slot, the floor rises
+            to it.                                  (idemi_opening_apply_left)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.                   (idemi_journal_try_sector, _erase_uncommitted)
@@ -5063,8 +5064,10 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
    number; returns IDEMI_NONE. */
 static unsigned idemi_opening_apply_left(idem_table *t, idemi_record *r)
 {
-    unsigned slot = idemi_index_find(t, &r->id);
+    unsigned slot = idemi_index_find(t, &r->id), came = (unsigned)r->slot - 1;
 
+    if (r->slot && slot != came && idemi_slot_at(t, came)->flags)
+        idemi_keys_drop(t, came, IDEMI_KEY_EXPIRED);
     if (slot != IDEMI_NONE) {
         idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
         return slot;

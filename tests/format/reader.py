@@ -503,11 +503,11 @@ def apply(device, table, r):
         table.slots = {n: slot for n, slot in table.slots.items()
                        if (slot.scope, slot.key, slot.is_number) !=
                        (r.scope, r.key, r.is_number)}
+        if r.slot in table.slots:
+            expires(device, table, table.slots.pop(r.slot))
         if r.status == 0 and r.flags & INTERRUPTED:     # it had left
             expires(device, table, r)
             return
-        if r.slot in table.slots:
-            expires(device, table, table.slots[r.slot])
         table.slots[r.slot] = replace(r, status=IN_PROGRESS, time=time - r.age,
                                       interrupted=bool(r.flags & INTERRUPTED))
         comes(device, table, r)

@@ -402,6 +402,11 @@ static inline void restart(void)
     if (the.lost)
         return;
     make('s', 0);
+    // What ends now, ends before the first record of the boot.
+    if (one_in(4)) {
+        pass_time(chance(3000));
+        make('M', 0);
+    }
     if (one_in(2))
         make('B', interrupted);
 }

@@ -720,6 +720,15 @@ static inline int device_is_blank(const device *d)
     return 1;
 }
 
+/* Bytes read differently from boot to boot. */
+static inline int device_is_unstable(const device *d)
+{
+    for (uint32_t i = 0; i < d->medium.size; i++)
+        if (d->medium.unstable[i])
+            return 1;
+    return 0;
+}
+
 /* The storage was used as it may be.  On blank storage a torn write cannot be
    seen; it is found out by failing. */
 static inline void device_check_medium(device *d)
@@ -1751,7 +1760,9 @@ static inline int device_start(device *d)
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
         d->latest = d->tried = clock;
-        d->unstable -= d->unstable_before;
+        // After failures what was passed over is still there.
+        if (!d->ever_failed || !device_is_unstable(d))
+            d->unstable -= d->unstable_before;
         d->unstable_before = 0;
         return result;
     }

@@ -68,6 +68,10 @@ static const scenario scenarios[] = {
       "Bd,retention=1000 wait2000 Bi:old Bk,retention=9000000 Ck "
       "Bm,retention=1000 wait2000 M Bg:old P Bi:old rotated P Bi:old "
       "Bk:replay" },
+    // .. nor the key that was in its slot before.
+    { "nor_does_it_bring_back_what_was_in_its_slot",
+      "capacity=1 beside=10 Bb L wait100100 Ba,retention=1000 P wait2000 M "
+      "Ba:old P Bb:execute" },
     // .. and when the older one has left, all are written at once.
     { "when_the_older_one_has_left_all_are_old",
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "

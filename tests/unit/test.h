@@ -18,7 +18,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct CMUnitTest tests_there[100];
+static struct CMUnitTest tests_there[200];
 static size_t tests_count;
 
 // What a call answers, or a number is.
