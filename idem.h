@@ -3174,7 +3174,8 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
 
 static unsigned idemi_sender_steps(const idem_table *t)
 {
-    return (unsigned)((t->clock - t->swept) / IDEMI_USE_STEP);
+    return (t->clock - t->swept / IDEMI_USE_STEP * IDEMI_USE_STEP) /
+           IDEMI_USE_STEP;
 }
 
 /* Rank of an entry without keys and floor: above any with a floor.  One more if

@@ -76,6 +76,7 @@ static void run_word(const char **line)
     default:
         rq = call_names_key(&c, "panel", id);
         rq.age_ms = c.age;
+        rq.retention_ms = c.retention;
         rq.epoch = rq.key_len ? the.now : rq.epoch; // no key cares
         result = make(c.what, &rq);
         if (!call_allows(&c, result, IDEM_OK))
@@ -248,6 +249,15 @@ TEST(an_entry_takes_the_memory_that_the_manual_says)
     is(IDEM_QUOTA_MEMORY_SIZE(5, 3), 9 * sizeof(idem_link));
 }
 
+/* Words of a sender and its number. */
+static void run_for(const char *words, unsigned who, unsigned number)
+{
+    char line[80];
+
+    (void)snprintf(line, sizeof line, words, who, number);
+    run_words(line);
+}
+
 /* How idle a sender is, stays right for years. */
 TEST(a_sender_in_use_is_never_forgotten_for_another)
 {
@@ -283,13 +293,25 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
     }
 }
 
-/* Words of a sender and its number. */
-static void run_for(const char *words, unsigned who, unsigned number)
+/* .. also if all slots are swept every five minutes, as in a table that is full
+   but for a key that expires. */
+TEST(who_was_used_least_recently_is_forgotten_after_many_sweeps)
 {
-    char line[80];
+    static const char *const orders[][3] = {
+        { "Aa.0#7", "Ab.0#7", "Ad.0#1 evicted1 Bb.0#7:old" },
+        { "Ab.0#7", "Aa.0#7", "Ad.0#1 evicted1 Ba.0#7:old" },
+    };
 
-    (void)snprintf(line, sizeof line, words, who, number);
-    run_words(line);
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        run_on_new("ram evict senders=4 capacity=3");
+        run_words("Al.0#1,retention Al.0#2,retention");
+        for (unsigned n = 1; n < 600; n++) {
+            if (n == 1 || n == 4)
+                run_words(orders[i][n / 4]);
+            run_for("wait300000 A%u.0#%u", 9, n);
+        }
+        run_words(orders[i][2]);
+    }
 }
 
 /* With eviction one that is at its quota costs others' outcomes nothing, not even
