@@ -3135,7 +3135,8 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    that rose in this boot is unsaved: the next boot may find the claim or
    outcome again.  So the entry is written before a number is refused, with the
    mark that all up to the floor are gone.  If the table has an older number of
-   that sender, they are not: then each number that is refused is written.
+   that sender, they are not: then each number that is refused is written, of
+   older epochs the first one.
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -6036,31 +6037,37 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     return IDEM_EXECUTE;
 }
 
-/* True if the table has a number of a sender, of its floor's epoch, at or below
-   its floor. */
-static int idemi_command_has_old_number(const idem_table *t,
-                                        const idem_sender *e,
-                                        const idemi_id *id)
+/* What the table has of a sender's numbers, of its floor's epoch: those up to
+   its floor, later ones, both, or 0. */
+#define IDEMI_OLD_NUMBERS 1u
+#define IDEMI_NEW_NUMBERS 2u
+IDEMI_INTO unsigned idemi_command_find_numbers(const idem_table *t,
+                                               const idem_sender *e,
+                                               const idemi_id *id)
 {
-    unsigned slot;
+    unsigned found = 0, slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         uint64_t number = idemi_slot_number(s);
         if (s->flags && !s->key_len && idemi_slot_has_scope(s, id) &&
-            number >> 32 == e->floor[1] && (uint32_t)number <= e->floor[0])
-            return 1;
+            number >> 32 == e->floor[1])
+            found |= number > idemi_basics_join(e->floor) ? IDEMI_NEW_NUMBERS
+                                                          : IDEMI_OLD_NUMBERS;
     }
-    return 0;
+    return found;
 }
 
 /* Writes, before a number is refused for its floor, what lets no later boot
    grant a claim on it (S10): the sender's entry, with the mark that all numbers
    up to its floor are gone.  While an older one is known, this number alone
-   (R1f). */
+   (R1f).  After one such record all of older epochs are known to be over: the
+   newer epoch is durable, but for volatile claims, and the record has the time
+   at which they expired. */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;
+    unsigned found = IDEMI_OLD_NUMBERS;
     int result;
 
     if (!e || !e->unsaved)
@@ -6068,24 +6075,33 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     // What has expired may raise the floor, and be the last older number.
     if (idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
-    if (e->unsaved == IDEMI_UNSAVED &&
-        !idemi_command_has_old_number(t, e, &q->id)) {
-        result = idemi_journal_record(t, idemi_sender_item(t, e),
-                                      IDEMI_SENDER | IDEMI_ALL_GONE);
+    if (e->unsaved == IDEMI_UNSAVED)
+        found = idemi_command_find_numbers(t, e, &q->id);
+    else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG(t)->volatile_claims)
+        return IDEM_OK;
+    result = idemi_journal_reserve(t);
+    if (result < 0)
+        return result;
+    if (!(found & IDEMI_OLD_NUMBERS)) {
+        result = idemi_journal_append(t, idemi_sender_item(t, e),
+                                      IDEMI_SENDER | IDEMI_ALL_GONE, NULL);
+        // If a later number can raise the floor, this must not be the newest
+        // record: that is rewritten with the new floor, without the mark.
+        if (result == IDEM_OK && found)
+            result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
         if (result == IDEM_OK)
             e->unsaved = 0;
         return result;
     }
-    e->unsaved = IDEMI_UNSAVED_EACH;
     idemi_command_fill_claim(t, 1, q, &q->fresh);
-    result = idemi_journal_make_ready(t, 0);
-    if (result == IDEM_OK)
-        result = idemi_journal_append(
-            t, IDEMI_CAPACITY(t),
-            IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
-    // The floor follows from this record, too (N1).
-    if (result == IDEM_OK)
+    result = idemi_journal_append(
+        t, IDEMI_CAPACITY(t),
+        IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
+    if (result == IDEM_OK) {
+        e->unsaved = IDEMI_UNSAVED_EACH;
+        // The floor follows from this record, too (N1).
         idemi_sender_need(t, e, t->journal->sequence);
+    }
     return result;
 }
 
@@ -6128,7 +6144,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     if (idemi_command_grants(answer))
         result = started < 0 ? started
                              : idemi_command_claim(t, slot, attempt, q);
-    else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
+    else if (IDEMI_EVER_SENDERS && answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
         result = idemi_command_save_refused(t, q);
     if (result < 0)
         return result;

@@ -101,6 +101,8 @@ static const workload workloads[] = {
     { "number-both", "beside=1 Ba Ca K8 Bc Cc T Bc Ba K12 P Ba Bc" },
     { "number-gone", "beside=4 evict Ba Ca Bb Ob Bc Cc Bd Cd K9 P Ba Bc" },
     { "number-refused", "beside=4 volatile evict Ba Oa Bc Cc K9 Bc K9 P Bc Ba" },
+    { "number-stays",
+      "beside=4 Ba L T Bc,retention=1000 Cc Ba P wait2000 M Bb P Ba K9 P Ba Bc" },
     { "number-slot",
       "capacity=1 beside=4 Bb L T Ba,retention=1000 P ? wait2000 M Ba P Bb" },
     { "epochs",     "numbers=2 Ba Bb Cb Bc Ca Cc Ba P Bb K5 Ba Rd" },

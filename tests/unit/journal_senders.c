@@ -45,6 +45,10 @@ static const scenario scenarios[] = {
       "beside=10 Bc L" OVER "fail1 Ba:storage Ba:old "
       "untouched,n=1 Ba:old untouched Bi Ci P "
       "Ba:old" },
+    // .. and when a newer one leaves after the restart, before its first record.
+    { "so_it_does_when_a_newer_one_leaves_after_the_restart",
+      "beside=10 Bi L wait100100 Bo,retention=1000 Co Bi:old P wait2000 M "
+      "Bb P Bi:old" },
     // Its sender has an older one that is known: so not all up to the floor are
     // gone, and each number that is refused is written.
     { "so_it_does_beside_an_older_one_that_is_known",
@@ -72,6 +76,21 @@ static const scenario scenarios[] = {
     { "nor_does_it_bring_back_what_was_in_its_slot",
       "capacity=1 beside=10 Bb L wait100100 Ba,retention=1000 P wait2000 M "
       "Ba:old P Bb:execute" },
+    // .. but of an older epoch once for all: their claims have expired.
+    { "of_an_older_epoch_one_refused_number_is_written",
+      "keys=96 beside=10 Ba,retention=1000 Bc,retention=1000 wait2000 "
+      "B20,retention=9000000 C20 B24,retention=1000 wait2000 Ba:old "
+      "untouched,n=1 Ba:old untouched Bc:old untouched P lost0 Ba:old Bc:old "
+      "B24:recover" },
+    // .. if that could be written.
+    { "an_older_epoch_is_not_refused_by_what_could_not_be_written",
+      "keys=96 beside=10 Ba,retention=1000 Ca wait1000 B20,retention=9000000 "
+      "C20 B24,retention=1000 wait2000 fail1 Ba:storage works Ba:old "
+      "untouched,n=4 Ba:old untouched P lost0 Ba:old" },
+    // .. unless the newer one is only in RAM.
+    { "of_an_older_epoch_each_is_written_beside_volatile_claims",
+      "volatile keys=96 beside=10 B20,lease B24,retention=1000 wait2000 Ba:old "
+      "untouched,n=1 Bc:old untouched,n=1 P lost0 Bc:old Ba:old" },
     // .. and when the older one has left, all are written at once.
     { "when_the_older_one_has_left_all_are_old",
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
@@ -525,6 +544,24 @@ TEST(an_entry_that_is_the_newest_record_is_confirmed)
     run("rotated");
     lose(last);
     run("P B56:old");
+}
+
+/* Who repeats a number that is refused does not use up the last sectors. */
+TEST(s7_refused_numbers_leave_room_for_outcomes)
+{
+    uint64_t tokens = IDEM_WIDE ? UINT64_MAX : UINT32_MAX;
+    uint64_t last = tokens / nor.sector_size;
+    device *d = device_on(&nor, "beside=10 unjudged");
+    int result = IDEM_TOO_OLD;
+
+    inside_start_far(d->table,
+                     (uint32_t)(last < UINT32_MAX ? last : UINT32_MAX) - 260);
+    d->damaged = 1;
+    run("Ba,retention=9000000 Ca Bc,retention=1000 Bm,lease wait2000");
+    for (unsigned n = 0; n < 9999 && result == IDEM_TOO_OLD; n++)
+        result = answer('B', 2);
+    is(result, IDEM_E_SPACE);
+    run("Cm:ok Bm:replay");
 }
 
 /* Two senders, whose numbers and epochs go on; over restarts, idle time and
