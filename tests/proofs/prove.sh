@@ -197,7 +197,7 @@ part_eva() {
     reached "clock slots index order keys commands check rules public run" \
         'idem_format_|idemi_index_remove'`:
             `'|idem_(explain|memory_size|sector_count|fingerprint_.*)'`:
-            `'|idemi_.*_(journal|save_refused|scope|geometry|number'`:
+            `'|idemi_.*_(journal|save_refused|scope|geometry|numbers?'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
             `'|is_built_in|forget|find_keys|is_of|has_sender|own'`:
             `'|finish_key)' calls
