@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,7 @@ int host_open_line(const char *name)
     const char *why = NULL;
     int fd;
 
+    signal(SIGPIPE, SIG_IGN);           // a socket that was closed: host_read
     if (strncmp(name, "unix:", 5) == 0)
         fd = connect_unix(name + 5);
     else if (strncmp(name, "tcp:", 4) == 0)

@@ -15,7 +15,8 @@ uint32_t host_random(uint32_t *seed, uint32_t below);
 
 /* Opens "unix:PATH" or "tcp:HOST:PORT" by connecting, anything else as a
    terminal, which becomes raw: no echo, no translation.  Reads and writes do
-   not block.  Returns the descriptor, or -1 after saying why. */
+   not block, and a line that is closed raises no SIGPIPE from then on.  Returns
+   the descriptor, or -1 after saying why. */
 int host_open_line(const char *name);
 int host_make_raw(int fd);
 

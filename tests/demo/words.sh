@@ -193,6 +193,19 @@ prints 2 "tcp:localhost: HOST:PORT, of at most 255" "$B/sender" tcp:localhost \
     outbox5 commands
 prints 2 "tcp:localhost:none: Servname not supported" "$B/sender" \
     tcp:localhost:none outbox5 commands
+# A socket that is closed at once does not kill it without a word.
+python3 -c 'import socket
+with socket.socket(socket.AF_UNIX) as at:
+    at.bind("closed")
+    at.listen()
+    print(flush=True)
+    at.accept()[0].close()' >listens &
+broker=$!
+wait_for test -s listens
+prints 2 "the line was closed: Broken pipe" "$B/sender" unix:closed outbox5 \
+    commands
+wait "$broker"
+broker=
 for text in 'pour 6' 'label 5' ''; do            # line 1 was taken
     echo "$text" >commands
     [ -n "$text" ] || : >commands
