@@ -97,11 +97,19 @@ static const char *text_of(const rd_kafka_message_t *r)
     return text;
 }
 
-/* Executes, unless the log has it already. */
-static int execute(idem_job *job)
+/* Prints what the log says of a record that was interrupted. */
+static void report(const rd_kafka_message_t *record, int found)
 {
     static const char *const states[] = { [EFFECT_NONE] = "not done",
         [EFFECT_BEGUN] = "begun: check", [EFFECT_DONE] = "done" };
+
+    fprintf(stderr, "consumer: offset %lld: interrupted before, it was %s\n",
+            (long long)record->offset, states[found]);
+}
+
+/* Executes, unless the log has it already. */
+static int execute(idem_job *job)
+{
     const rd_kafka_message_t *record = (const rd_kafka_message_t *)job->ctx;
     int again = job->answer != IDEM_EXECUTE;
     int found = effect_begin(name_of(record), text_of(record),
@@ -110,11 +118,20 @@ static int execute(idem_job *job)
     if (found == EFFECT_NONE)
         effect_end(name_of(record), text_of(record));
     if (again || found != EFFECT_NONE)
-        fprintf(stderr,
-                "consumer: offset %lld: interrupted before, it was %s\n",
-                (long long)record->offset, states[found]);
+        report(record, found);
     job->outcome.failed = found == EFFECT_BEGUN;
     return IDEM_HANDLED;
+}
+
+/* True if the log has a record that the store has forgotten.  Nobody completes
+   it any more: so who is to check it hears of it here. */
+static int is_in_log(const rd_kafka_message_t *record)
+{
+    int found = effect_look(name_of(record), text_of(record));
+
+    if (found == EFFECT_BEGUN)
+        report(record, found);
+    return found != EFFECT_NONE;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -141,7 +158,7 @@ static int settle(rd_kafka_message_t *record)
         place = effect_place();
         result = fleet_run(&f, &reply, &request, execute, record);
         if (result == IDEM_DONE || result == IDEM_REPLAY ||
-            (result == IDEM_TOO_OLD && effect_has(name_of(record))))
+            (result == IDEM_TOO_OLD && is_in_log(record)))
             return 1;
         if (result != IDEM_BUSY && result != IDEM_E_STORAGE &&
             result != IDEM_E_FENCED)

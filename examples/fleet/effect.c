@@ -177,14 +177,14 @@ void effect_end(const char *id, const char *text)
     lock(LOCK_UN);
 }
 
-int effect_has(const char *id)
+int effect_look(const char *id, const char *text)
 {
     int found;
 
     take_log();
-    found = look(id, "", 0);
+    found = look(id, text, 0);
     lock(LOCK_UN);
-    return found != EFFECT_NONE;
+    return found;
 }
 
 int effect_number(const char *option, const char *text, int most)

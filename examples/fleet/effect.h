@@ -49,8 +49,8 @@ long effect_place(void);
 int effect_begin(const char *id, const char *text, long place);
 void effect_end(const char *id, const char *text);
 
-/* True if it was begun, at least. */
-int effect_has(const char *id);
+/* What the log says of an effect. */
+int effect_look(const char *id, const char *text);
 
 /* The number of an option, up to `most`; ends the program if it is none. */
 int effect_number(const char *option, const char *text, int most);

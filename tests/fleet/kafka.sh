@@ -85,6 +85,25 @@ at_each_write() {
         "executed, $not_done before"
 }
 
+# One that was killed while it executed, and comes again when its number is too
+# old, is not executed, nor passed over without a word.
+too_late() {
+    start_kafka too_late 1 1
+    options='--partition 0 --idle-ms 3000'
+    kills=0
+    until grep -q '^begins' "$work/$kafka_name.log"; do
+        kill_at $((kills + 1)) write,fdatasync
+    done
+    ahead redis 90000
+    consume || fail "too late: the consumer failed"
+    grep -q '^ends' "$work/$kafka_name.log" && fail "too late: it was executed"
+    grep -q 'it was begun: check' "$work/$kafka_name-printed.log" ||
+        fail "too late: nobody hears that it was interrupted"
+    audit_records
+    stop_kafka
+    echo "too late: a record that was interrupted is reported"
+}
+
 # has_begun NUMBER: at least so many records
 has_begun() {
     [ "$(grep -c '^begins' "$work/$kafka_name.log")" -ge "$1" ]
@@ -121,3 +140,4 @@ else
     at_each_write 40
     in_a_group 6
 fi
+too_late
