@@ -19,11 +19,13 @@ typedef struct clients {
 
 /* Reads lines "NAME TOKEN"; ends the program with a reason if it cannot.  What
    is too long is refused: the rest of a name must not be taken for a token.  So
-   is a line that begins with "#": its token would go on being good. */
+   is a line that begins with "#": its token would go on being good; and a token
+   that two lines have: under the other name a repeat is executed again. */
 static inline void clients_read(clients *all, const char *path)
 {
     FILE *f = fopen(path, "r");
     char line[CLIENT_NAME + CLIENT_TOKEN + 8], rest;
+    int i;
 
     if (!f)
         journal_die(path, strerror(errno));
@@ -35,6 +37,9 @@ static inline void clients_read(clients *all, const char *path)
                               "and 64 characters, and no comments");
         if (strlen(token) < CLIENT_TOKEN_MIN)
             journal_die(path, "a token has 32 characters at least");
+        for (i = 0; i < all->count; i++)
+            if (!strcmp(token, all->token[i]))
+                journal_die(path, "two lines have the same token");
         strcpy(all->name[all->count], name);
         strcpy(all->token[all->count], token);
     }

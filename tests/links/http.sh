@@ -107,6 +107,10 @@ Authorization: Bearer $token")" 400
         is "$line: $?" "$line: 1"
     done
     is "$(grep -c 'up to 32 lines\|32 characters at least' "$work/bad")" 7
+    # As the last of two names it would be another client: what it repeats would
+    # be poured again.
+    printf 'panel %s\nkitchen %s\n' "$other" "$other" >"$work/bad-tokens"
+    refuses "two lines have the same token" --tokens "$work/bad-tokens"
     echo "strangers: are not listened to"
 }
 
