@@ -28,7 +28,8 @@ static inline void reason_print(const char *what, int result,
     if (result == IDEM_E_SPACE && config->storage &&
         table->needed > config->storage->sector_count)
         fprintf(stderr, "; %lu sectors would do", (unsigned long)table->needed);
-    if (result == IDEM_E_STORAGE)
+    // 0: it read back something else, with no error to name
+    if (result == IDEM_E_STORAGE && table->storage_error)
         fprintf(stderr, "; %s", strerror(table->storage_error));
     fputc('\n', stderr);
 }

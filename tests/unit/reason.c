@@ -83,3 +83,21 @@ TEST(so_many_bytes_or_sectors_would_do)
              (unsigned long)table.needed);
     prints(IDEM_E_SPACE, &table, &config, text);
 }
+
+/* A storage that takes no byte, and says nothing, has no error to name. */
+TEST(what_reads_back_otherwise_is_no_success)
+{
+    idem_storage worn = small;
+    idem_config config = { .storage = &worn };
+    idem_request request = { .key = "a", .key_len = 1 };
+    idem_claim claim;
+    idem_reply reply;
+    idem_table table;
+
+    worn.verify = 1;
+    worn.sector_count = 100;
+    is(opens(&table, &config, sizeof memory), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_E_STORAGE);
+    prints(IDEM_E_STORAGE, &table, &config,
+           "pump: the storage failed, or was not ready\n");
+}
