@@ -334,6 +334,10 @@ def end(failed):
 
 def execute(given):
     """One command line"""
+    # One whose name is mistyped, or that is lost, has nothing to send.
+    if given.what != "add" and not (os.path.exists(given.file) and
+                                    os.path.getsize(given.file)):
+        raise ValueError("there is no outbox; add makes one")
     box = Outbox(given.file)
     if given.what == "add":
         if len(given.words) % 2:

@@ -159,6 +159,11 @@ options() {
         is "$words: $?, $(grep -c Traceback said)" \
             "$words: $([ "${words%% *}" = run ] && echo 2 || echo 1), 0"
     done
+    for what in run list; do            # nothing is sent, but not all was
+        timeout 20 $python "$outbox" other.box $what >said 2>&1
+        is "$? $(grep -c 'there is no outbox' said)" "1 1"
+    done
+    [ ! -e other.box ] || fail "options: it made an outbox of another name"
     timeout 20 $python "$outbox" options.box run --host a..b >said 2>&1
     is "$? $(grep -c Traceback said)" "1 0"
     timeout 2 $python "$outbox" options.box run --port 1 >said 2>&1
