@@ -114,12 +114,14 @@ static idem_config config = {
     .storage = &storage, .retention_ms = 24 * 60 * 60 * 1000
 };
 
+/* Decimal, or hexadecimal after 0x: 032 is 32. */
 static uint32_t number(const char *option, const char *text, uint32_t most)
 {
+    int base = strncmp(text, "0x", 2) == 0 ? 16 : 10;
     char *end;
-    unsigned long long n = strtoull(text, &end, 0);
+    unsigned long long n = strtoull(text, &end, base);
 
-    if (end == text || *end || n > most)
+    if (*text < '0' || *text > '9' || *end || n > most)
         die(option, "not a number, or too large");
     return (uint32_t)n;
 }

@@ -239,6 +239,9 @@ prints 2 "no such option" \
     journal
 prints 2 "would do" "$B/inspect" --capacity 9999 journal
 prints 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
+prints 2 "not a number" "$B/inspect" --key-max -18446744073709551584 journal
+"$B/file" long 123456789012345678901234567 'pour 5 ml' >printed
+prints 0 "lost 0" "$B/inspect" --key-max 032 --erased 0x00 long
 
 # ahead NAME CONDITION: NAME.so, with which clocks are two days ahead where that
 # holds
