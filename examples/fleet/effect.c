@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _DEFAULT_SOURCE
 #include "effect.h"
+#include "../clock.h"
 #include "../folder.h"
 #include "../random.h"
 
@@ -77,11 +78,31 @@ void effect_open(const char *path)
 
 /* ------------------------------------------------------------------ locking */
 
-static void lock(int how)
+/* A minute; others hold it for a look and a line. */
+#ifndef LOCK_TURNS
+#define LOCK_TURNS 30000
+#endif
+enum { LOCK_TURN_MS = 2 };
+
+/* Takes the lock, or ends the program: whoever is suspended while he holds it
+   must not stop all others without a word. */
+static void lock(void)
 {
-    while (flock(log_fd, how) != 0)
-        if (errno != EINTR)
+    int turns = LOCK_TURNS;
+
+    while (flock(log_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
             effect_die(log_path, strerror(errno));
+        if (turns-- == 0)
+            effect_die(log_path, "locked by another for a minute: is one of "
+                                 "the fleet suspended?");
+        clock_turn(LOCK_TURN_MS);
+    }
+}
+
+static void unlock(void)
+{
+    flock(log_fd, LOCK_UN);
 }
 
 /* Takes the log, and looks whether it is still the one that was opened, with
@@ -92,7 +113,7 @@ static void take_log(void)
     struct stat opened, named;
     char last;
 
-    lock(LOCK_EX);
+    lock();
     if (fstat(log_fd, &opened) != 0 || stat(log_path, &named) != 0)
         effect_die(log_path, strerror(errno));
     if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
@@ -109,7 +130,7 @@ static void take_log(void)
 long effect_place(void)
 {
     take_log();
-    lock(LOCK_UN);
+    unlock();
     return (long)log_seen;
 }
 
@@ -166,7 +187,7 @@ int effect_begin(const char *id, const char *text, long place)
     found = look(id, text, place);
     if (found == EFFECT_NONE)
         enter("begins", id, text);
-    lock(LOCK_UN);
+    unlock();
     return found;
 }
 
@@ -174,7 +195,7 @@ void effect_end(const char *id, const char *text)
 {
     take_log();
     enter("ends", id, text);
-    lock(LOCK_UN);
+    unlock();
 }
 
 int effect_look(const char *id, const char *text)
@@ -183,7 +204,7 @@ int effect_look(const char *id, const char *text)
 
     take_log();
     found = look(id, text, 0);
-    lock(LOCK_UN);
+    unlock();
     return found;
 }
 

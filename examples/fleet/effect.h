@@ -17,7 +17,8 @@
  *
  * It also fences: effect_begin looks and writes under the file's lock.  So a
  * gateway that was suspended until another took over finds that the other has
- * begun. */
+ * begun.  One that is suspended while it has the lock stops all: they end with
+ * that reason, after a minute. */
 #ifndef FLEET_EFFECT_H
 #define FLEET_EFFECT_H
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,13 @@ static void write_half(void)
     if (fd < 0 || write(fd, "begins pump-2", 13) != 13)
         _exit(9);
     close(fd);
+}
+
+/* As one who is suspended while he writes: not the lock of this process */
+static void keep_locked(void)
+{
+    if (flock(open(path, O_RDWR), LOCK_EX) != 0)
+        _exit(9);
 }
 
 static void begin_again(void)
@@ -115,6 +123,7 @@ int main(int argc, char **argv)
     expect("emptied", 1, empty, "pump-2", 0);
     expect("rotated", 1, rotate, "pump-2", 0);
     expect("removed", 1, remove_it, "pump-2", 0);
+    expect("locked for ever", 1, keep_locked, "pump-2", 0);
     printf("effect: %d checks passed, %d failed\n", passed, failed);
     return failed != 0;
 }
