@@ -3,9 +3,10 @@
  *
  * Reads a journal, from its file or a dump of its flash, and prints what a
  * device that starts with it would know: keys, outcomes, ages, undelivered
- * outcomes, losses.  Writes nothing.  Without options it expects a journal of
- * file.c; for others give the options with which they were configured.  The
- * secret is read from a file: everybody can see a command line.
+ * outcomes, losses.  Writes nothing.  Stop the device first: what is read while
+ * it writes may be of two moments, which looks like a loss.  Without options it
+ * expects a journal of file.c; for others give the options with which they were
+ * configured.  The secret is read from a file: everybody can see a command line.
  *
  * The hash is chosen at compile time: for a journal of a machine with less than
  * 64 bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are
@@ -24,7 +25,9 @@ enum { SOUND = 0, LOST = 1, REFUSED = 2 };
 
 static const char help[] =
     "inspect [options] FILE\n"
-    "prints the content of a journal; without options, of one of file.c\n\n"
+    "prints the content of a journal; without options, of one of file.c\n"
+    "stop the device first: a journal that is being written to may look as if\n"
+    "records were lost\n\n"
     "  --capacity N --key-max N --response-max N --state-max N\n"
     "  --senders N          also prints the number of keys of each (0)\n"
     "  --retention MS       retention_ms of the config (24 hours)\n"
