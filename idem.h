@@ -159,7 +159,7 @@
      TOO_OLD             410                 4.12   0x83 implementation specific
      EXHAUSTED           500                 5.00   0x83
      E_FULL              503 + Retry-After   5.03   0x97
-     RELEASED, E_STORAGE 503                 5.03   0x83
+     RELEASED, E_STORAGE 503                 5.03   0x97
      no key, too long    400                 4.00   0x83
      other errors        500                 5.00   0x80
 

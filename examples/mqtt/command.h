@@ -131,11 +131,12 @@ static inline int command_reason(int result, const idem_reply *reply)
     case IDEM_DONE:
     case IDEM_REPLAY:       return reply->code;         // the outcome's own
     case IDEM_BUSY:
-    case IDEM_E_FULL:       return QUOTA;
+    case IDEM_RELEASED:
+    case IDEM_E_FULL:
+    case IDEM_E_STORAGE:    return QUOTA;               // ask again
     case IDEM_MISMATCH:     return INVALID;
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
-    case IDEM_RELEASED:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return SPECIFIC;
     default:                return UNSPECIFIED;

@@ -138,7 +138,7 @@ class Link:
     """MQTT 5 to pumpd: commands go to pump/NAME/command, answers come from
     pump/NAME/answer; the correlation data are the key."""
 
-    # A quota is full for a while; not this key's payload, or none.  After any
+    # Ask again later; not this key's payload, or none.  After any
     # other reason nobody knows whether it was executed.
     results = {"0x00": "OK", "0x97": "BUSY", "0x99": "MISMATCH"}
 
