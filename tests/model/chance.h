@@ -32,6 +32,7 @@ static struct {
     int      mistakes;              // calls that are refused as they are
     int      idle;                  // idle work is done after each call
     int      tight;                 // at any time, and soon
+    int      calm;                  // time passes, and boots end as they may
     const char *kinds;              // of calls, if not the usual ones
     int      (*make)(device *, const call *);   // call_make, if not another
     // How far it is.
@@ -520,6 +521,17 @@ static inline void next_phase(void)
     arm();
 }
 
+/* So that keys expire between two calls, two records, two boots. */
+static inline void let_time_pass(void)
+{
+    static const uint32_t longest[] = { 3000, 3000, 10000, 200000 };
+
+    if (!the.lost && one_in(8))
+        pass_time(chance(PICK(longest)));
+    if (!the.lost && one_in(20))
+        restart();
+}
+
 /* Makes a call, or what has to come before another; in a large table a restart
    takes long. */
 static inline void play_one(void)
@@ -537,6 +549,8 @@ static inline void play_one(void)
                                      the.config.response_max / 100))
             arm();
         call_in(play.phase);
+        if (play.calm)
+            let_time_pass();
     }
 }
 

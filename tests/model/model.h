@@ -594,6 +594,15 @@ static inline int model_told(model *m, known *k)
            (m->config->quota && m->few_entries && m->opened_at);
 }
 
+/* True if an outcome goes before another: of one millisecond the one that was
+   completed first; of a scope at its quota, that could go first. */
+static inline int version_goes_first(const version *a, const version *b,
+                                     int over)
+{
+    return over && a->from == b->from ? a->call < b->call
+                                      : a->number < b->number;
+}
+
 /* The oldest completion makes room: of the scope if that has its quota. */
 static inline int model_evicts_exactly(model *m, known *but)
 {
@@ -607,7 +616,7 @@ static inline int model_evicts_exactly(model *m, known *but)
         if (k == but || !v || !version_known(m, k, v) ||
             (over && k->scope != but->scope))
             continue;
-        if (!oldest || v->number < oldest->now.of[0].number)
+        if (!oldest || version_goes_first(v, &oldest->now.of[0], over))
             oldest = k;
     }
     if (!oldest)

@@ -82,8 +82,10 @@ static inline int small_choose(const input *in)
         choose_senders();
     the.more = one_in(2) ? 256 : 0;
     the.now = chance_word();
-    play.tight = play.cuts = play.fails = 1;
-    play.strange = 100;
+    play.tight = 1;
+    play.calm = one_in(3);
+    play.cuts = play.fails = !play.calm;
+    play.strange = play.calm ? 0 : 100;
     return small_make(&PICK(geometries), chance(2));
 }
 
