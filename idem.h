@@ -429,7 +429,7 @@
      S9  Keys that an enemy chose cost no more than random ones (not so with
          IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys:
          under IDEM_REJECT, and with eviction if quota x senders <= capacity,
-         except from one over its quota (by claims that came back, S10).
+         except while one is over its quota (by claims that came back, S10).
      S10 An answer holds in later boots until a call changes it.  But time that
          was not recorded is lost, and a claim that expired or a refused number
          (>>senders) may be found again.  Calls that only look write nothing, so
@@ -806,7 +806,7 @@ typedef struct idem_sender {
     } until;
     idem_short keys;            /* its slots in use */
     unsigned last_use : 14;     /* when its latest key came; later is larger */
-    unsigned unsaved : 2;       /* IDEMI_UNSAVED, IDEMI_UNSAVED_EACH or 0 */
+    unsigned unsaved : 2;       /* IDEMI_UNSAVED flags */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -1143,9 +1143,10 @@ typedef union idem_fingerprint_state {
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
-                          A number that is too old: n slots if that is written
-                          for all of its sender; with an older one known, it is
-                          for each by itself
+                          A number that is too old: n slots if that is written.
+                          It is once for all of its sender; but each time while
+                          a lower one is known, after a claim that expired
+                          unfinished, or with volatile_claims
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
@@ -1169,14 +1170,16 @@ typedef union idem_fingerprint_state {
                           boot in these sectors, each loss, each sender that was
                           forgotten, and each that has no entry and finds none
                           without a floor
-     any that writes      one program; in a rotation one erase (after one that
-                          was interrupted, one more for each sector that it had
-                          begun), the header, the commit record, as many
-                          relocated records as fit into a sector, and twice n
-                          numbers and entries for each sector that is emptied.
-                          A failing sector, a loss, limits that have grown,
-                          state in the smallest sectors, or with volatile_claims
-                          an interrupted rotation: more rotations
+     any that writes      one program, or two for a number that is too old; in a
+                          rotation one erase (after one that was interrupted,
+                          one more for each sector that it had begun), the
+                          header, the commit record, as many relocated records
+                          as fit into a sector, and twice n numbers and entries
+                          for each sector that is emptied.  A failing sector, a
+                          loss, limits that have grown, state in the smallest
+                          sectors, a number that is too old with granules from
+                          64 bytes on, or with volatile_claims an interrupted
+                          rotation: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -2817,7 +2820,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          rounded up to a multiple of 4;
      W3. it is marked as relocated if and only if it stands before
          relocated_end;
-     W4. its check holds; of a record that is bound to a claim, the low half.
+     W4. its check holds; of a record that is bound to a claim, the low half;
+     W5. options has no bit but 0x80 and those of its optional fields.
 
    A valid record fits if its slot is at most capacity, and not 0 if it has a
    status, or a key that is no number; its lengths are within the configuration;
@@ -3135,8 +3139,8 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    that rose in this boot is unsaved: the next boot may find the claim or
    outcome again.  So the entry is written before a number is refused, with the
    mark that all up to the floor are gone.  If the table has an older number of
-   that sender, they are not: then each number that is refused is written, of
-   older epochs the first one.
+   that sender, they are not: it is written without the mark, or, if one that
+   left may be found as a claim, each number that is refused is written.
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -3148,11 +3152,10 @@ static uint32_t *idemi_items_needs(const idem_table *t)
        A key that is counted has an entry: none with keys is taken over.
    ------------------------------------------------------------------------ */
 
-/* idem_sender.unsaved: its floor rose in this boot, or a number below it left.
-   The next boot may find that again, so something is written before a number is
-   refused (idemi_command_save_refused). */
-#define IDEMI_UNSAVED      1u   /* the entry */
-#define IDEMI_UNSAVED_EACH 2u   /* each refused number: an older one is known */
+/* idem_sender.unsaved: what the next boot may find otherwise, so that something
+   is written before a number is refused (idemi_command_save_refused) */
+#define IDEMI_UNSAVED        1u /* its floor rose, or a number below it left */
+#define IDEMI_UNSAVED_CLAIMS 2u /* one left that may be found as a claim */
 
 /* `last_use` has steps of 2^19 ms (8.7 minutes) since the last sweep, plus
    IDEMI_USE_SWEPT.  Each sweep lowers all by the steps that have passed: so
@@ -3329,6 +3332,16 @@ static void idemi_sender_need(const idem_table *t, const idem_sender *e,
     *need = idemi_basics_min(*need, sequence);
 }
 
+/* Notes that a number has expired or was evicted.  Given a later record the
+   next boot finds an outcome expired, too; or evicted, if claims are written. */
+static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
+                                   const idem_slot *s)
+{
+    e->unsaved |= IDEMI_UNSAVED;
+    if (!(s->flags & IDEMI_FINISHED) || IDEMI_CONFIG(t)->volatile_claims)
+        e->unsaved |= IDEMI_UNSAVED_CLAIMS;
+}
+
 /* Follows a number that comes or leaves (`event`) in its sender's floor:
      1  of a newer epoch: claims of older ones expire now (O3), none is gone
      2  one that comes after the record of R1d is not gone
@@ -3342,8 +3355,9 @@ static void idemi_sender_need(const idem_table *t, const idem_sender *e,
 static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
                                 int event)
 {
-    uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
-    int rises;
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint64_t number = idemi_slot_number(s);
+    int rises, is_saved;
 
     if (number >> 32 > e->floor[1]) {                       // 1
         idemi_order_lower_soonest(t, t->clock);
@@ -3363,15 +3377,17 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
         if (IDEMI_JOURNAL(t) &&
             idemi_sender_item(t, e) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
-    } else if (IDEMI_JOURNAL(t) && !e->unsaved) {           // 4
-        e->unsaved = event > IDEMI_KEY_RELEASED ? IDEMI_UNSAVED : 0;
-        return;
     }
     if (!IDEMI_JOURNAL(t))
         return;
-    if (rises || event > IDEMI_KEY_ADDED)                   // 5
-        e->unsaved = IDEMI_UNSAVED;
-    idemi_sender_need(t, e, idemi_items_needs(t)[slot]);
+    is_saved = !rises && !e->unsaved;                       // 4
+    if (event > IDEMI_KEY_RELEASED)
+        idemi_sender_note_left(t, e, s);
+    else if (rises || (event == IDEMI_KEY_RELEASED && !is_saved))
+        e->unsaved |= IDEMI_UNSAVED;
+    if (is_saved)
+        return;
+    idemi_sender_need(t, e, idemi_items_needs(t)[slot]);    // 5
     if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;            // 6
 }
@@ -4148,7 +4164,8 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     idemi_record_codec(&j->defaults, &p, r,
                        (uint32_t)idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
-    if (p.bad || len + 4 > idemi_reading_longest(j))
+    if (p.bad || len + 4 > idemi_reading_longest(j) ||
+        (*p.mask & ~(IDEMI_RELOCATED >> 8)) >= p.bit)           // W5
         return 0;
     // The index word is loaded while the check is computed.
     if (r->flags & IDEMI_HAS_KEY) {
@@ -4870,6 +4887,19 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 
     return result == IDEM_OK ? idemi_journal_append(t, item, flags, NULL)
                              : result;
+}
+
+/* Records the time after another record, in the same sector if it has room. */
+static int idemi_journal_record_time(idem_table *t)
+{
+    int result = IDEM_OK;
+
+    if (!idemi_journal_has_room(t->journal,
+                                IDEMI_COMMIT_MAX(IDEMI_GRANULE(t->journal))))
+        result = idemi_journal_make_ready(t, 0);
+    return result == IDEM_OK
+               ? idemi_journal_append(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL)
+               : result;
 }
 
 /* From this sequence on no claim is granted: in the last sectors before tokens
@@ -6060,10 +6090,8 @@ IDEMI_INTO unsigned idemi_command_find_numbers(const idem_table *t,
 
 /* Writes, before a number is refused for its floor, what lets no later boot
    grant a claim on it (S10): the sender's entry, with the mark that all numbers
-   up to its floor are gone.  While an older one is known, this number alone
-   (R1f).  After one such record all of older epochs are known to be over: the
-   newer epoch is durable, but for volatile claims, and the record has the time
-   at which they expired. */
+   up to its floor are gone, unless an older one is known.  If that, or a claim
+   that left, may be found: this number alone (R1f). */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;
@@ -6075,20 +6103,23 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     // What has expired may raise the floor, and be the last older number.
     if (idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
-    if (e->unsaved == IDEMI_UNSAVED)
+    if (e->unsaved & IDEMI_UNSAVED)
         found = idemi_command_find_numbers(t, e, &q->id);
     else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG(t)->volatile_claims)
-        return IDEM_OK;
+        return IDEM_OK;         // one record was enough: their claims expire
     result = idemi_journal_reserve(t);
     if (result < 0)
         return result;
-    if (!(found & IDEMI_OLD_NUMBERS)) {
+    if (!(found & IDEMI_OLD_NUMBERS) || e->unsaved == IDEMI_UNSAVED) {
         result = idemi_journal_append(t, idemi_sender_item(t, e),
-                                      IDEMI_SENDER | IDEMI_ALL_GONE, NULL);
+                                      found & IDEMI_OLD_NUMBERS
+                                          ? IDEMI_SENDER
+                                          : IDEMI_SENDER | IDEMI_ALL_GONE,
+                                      NULL);
         // If a later number can raise the floor, this must not be the newest
         // record: that is rewritten with the new floor, without the mark.
-        if (result == IDEM_OK && found)
-            result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+        if (result == IDEM_OK && found == IDEMI_NEW_NUMBERS)
+            result = idemi_journal_record_time(t);
         if (result == IDEM_OK)
             e->unsaved = 0;
         return result;
@@ -6098,7 +6129,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
         t, IDEMI_CAPACITY(t),
         IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
     if (result == IDEM_OK) {
-        e->unsaved = IDEMI_UNSAVED_EACH;
+        e->unsaved = IDEMI_UNSAVED_CLAIMS;
         // The floor follows from this record, too (N1).
         idemi_sender_need(t, e, t->journal->sequence);
     }
@@ -6276,12 +6307,15 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
 static int idemi_command_maintain(idem_table *t)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
+    int is_first = 0;           // rotation of the boot: now erase the next one
 
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
-            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1))
+            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1)) {
+            is_first = !t->journal->rotated;
             result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+        }
         if (result != IDEM_OK)
             return result;
     }
@@ -6290,7 +6324,7 @@ static int idemi_command_maintain(idem_table *t)
     if (t->tidy < IDEMI_CAPACITY(t))
         return IDEM_MORE;
     t->tidy = 0;
-    return IDEM_OK;
+    return is_first ? IDEM_MORE : IDEM_OK;
 }
 
 /* ---------------------------------------------------------------------------

@@ -314,8 +314,9 @@ def record_of(device, header, at, slots):
     replaces = not finished and flags & HAS_KEY and flags & REPLACES
     token = sequence * device.sector_size + at & M32
     try:
-        cursor.options = cursor.take(1)[0]
-        relocated = bool(cursor.options & 0x80)
+        options = cursor.take(1)[0]
+        relocated = bool(options & 0x80)
+        cursor.options = options & 0x7f
         r = Record(at, 0, status, flags, relocated, cursor.varint(),
                    cursor.varint())
         if finished or replaces:
@@ -344,7 +345,7 @@ def record_of(device, header, at, slots):
         check = int.from_bytes(cursor.take(4), "little")
     except ValueError:
         return None
-    if length + 4 > device.record_max or \
+    if length + 4 > device.record_max or cursor.options or \
             relocated != (at < header.relocated_end):
         return None
     check ^= device.check(sequence, at, data[:length])

@@ -286,6 +286,23 @@ static void never_wrong(void)
     load();
 }
 
+/* An outcome with a bit of an optional field that outcomes have not, and with
+   the right check (W5). */
+TEST(a_record_with_a_field_of_another_kind_is_none)
+{
+    device *d = device_on(&nor, "Ba Ca unjudged");
+    uint32_t sequence = inside_sequence(d->table), at = newest().at, check;
+    uint32_t offset = at % nor.sector_size, len = newest().len;
+    uint8_t *bytes = d->medium.bytes + at;
+
+    memcpy(&check, bytes + len - 4, 4);
+    check ^= inside_check(d->table, bytes, sequence, offset, len);
+    bytes[1] |= 0x40;
+    check ^= inside_check(d->table, bytes, sequence, offset, len);
+    memcpy(bytes + len - 4, &check, 4);
+    run("P Ba:recover");
+}
+
 /* Damage: every loss is counted. */
 static void nothing_untold(uint32_t at, uint32_t len, int how)
 {

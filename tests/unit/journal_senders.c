@@ -76,21 +76,34 @@ static const scenario scenarios[] = {
     { "nor_does_it_bring_back_what_was_in_its_slot",
       "capacity=1 beside=10 Bb L wait100100 Ba,retention=1000 P wait2000 M "
       "Ba:old P Bb:execute" },
-    // .. but of an older epoch once for all: their claims have expired.
+    // .. but once for all if those that left were outcomes: a restart finds
+    // these expired.
+    { "outcomes_that_left_are_refused_with_one_record",
+      "keys=96 beside=10 Ba,retention=9000000 Ca Bc,retention=1000 Cc "
+      "Bg,retention=1000 Cg wait2000 Bg:old untouched,n=1 Bg:old untouched "
+      "Be:old untouched Bc:old untouched P lost0 Ba:replay Bc:old Be:old "
+      "Bg:old rotate9 P lost0 Ba:replay Bc:old Be:old Bg:old" },
+    { "also_outcomes_of_an_older_epoch",
+      "keys=96 beside=10 Ba,retention=1000 Ca Bc,retention=1000 Cc wait1000 "
+      "B20,retention=9000000 C20 B24,retention=1000 C24 wait2000 Ba:old "
+      "untouched,n=1 Ba:old untouched Bc:old untouched P lost0 Ba:old Bc:old "
+      "B24:old B20:replay" },
+    // .. if that could be written, and once more after each one that leaves.
+    { "they_are_not_refused_by_what_could_not_be_written",
+      "beside=10 Ba,retention=5000 Ca Bc,retention=1000 Cc wait2000 fail1 "
+      "Bc:storage works Bc:old untouched,n=4 Bc:old untouched wait4000 Ba:old "
+      "untouched,n=1 Ba:old untouched P lost0 Ba:old Bc:old" },
+    // Nor is each of an older epoch written beside a claim that left: theirs
+    // have expired with the epoch.
     { "of_an_older_epoch_one_refused_number_is_written",
       "keys=96 beside=10 Ba,retention=1000 Bc,retention=1000 wait2000 "
       "B20,retention=9000000 C20 B24,retention=1000 wait2000 Ba:old "
       "untouched,n=1 Ba:old untouched Bc:old untouched P lost0 Ba:old Bc:old "
       "B24:recover" },
-    // .. if that could be written.
-    { "an_older_epoch_is_not_refused_by_what_could_not_be_written",
-      "keys=96 beside=10 Ba,retention=1000 Ca wait1000 B20,retention=9000000 "
-      "C20 B24,retention=1000 wait2000 fail1 Ba:storage works Ba:old "
-      "untouched,n=4 Ba:old untouched P lost0 Ba:old" },
-    // .. unless the newer one is only in RAM.
-    { "of_an_older_epoch_each_is_written_beside_volatile_claims",
-      "volatile keys=96 beside=10 B20,lease B24,retention=1000 wait2000 Ba:old "
-      "untouched,n=1 Bc:old untouched,n=1 P lost0 Bc:old Ba:old" },
+    // .. unless the claim of another that left is only in RAM.
+    { "each_is_written_beside_volatile_claims",
+      "volatile keys=96 beside=10 B20,lease B24,retention=1000 C24 wait2000 "
+      "Ba:old untouched,n=1 Bc:old untouched,n=1 P lost0 Bc:old Ba:old" },
     // .. and when the older one has left, all are written at once.
     { "when_the_older_one_has_left_all_are_old",
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
@@ -544,6 +557,24 @@ TEST(an_entry_that_is_the_newest_record_is_confirmed)
     run("rotated");
     lose(last);
     run("P B56:old");
+}
+
+/* The mark that all up to a floor are gone is followed by the time, where it may
+   not be the newest record: with large granules perhaps in the next sector. */
+TEST(a_mark_at_the_end_of_a_sector_has_the_time_behind_it)
+{
+    static const medium wider = { "wider", FLASH_ECC, 0, 128, 2048, 0xFF };
+
+    for (unsigned n = 0; n < 40; n++)
+        for (int fails = 0; fails < 2; fails++) {
+            device_on(&wider, "beside=10 Ba,retention=1000 Bc,retention=9000000 "
+                              "wait2000");
+            for (unsigned i = 0; i < n; i++)
+                run(i % 2 ? "Rb" : "Bb");
+            if (fails)
+                run("fail2,forever Ba:old/storage/space works");
+            run("Ba:old P wait2000 M Bb P Ba:old");
+        }
 }
 
 /* Who repeats a number that is refused does not use up the last sectors. */

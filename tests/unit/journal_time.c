@@ -27,6 +27,9 @@ static const scenario scenarios[] = {
       "untouched,n=1 Bn,ms=0:full untouched" },
     { "a_journal_that_evicts_nothing_remembers_the_longest_retention",
       "retention=2592000000 Ba,age=2591999999:execute Bb,age=2592000000:old" },
+    // .. after which the next sector is to be erased.
+    { "idle_work_that_makes_the_first_rotation_has_more_to_do",
+      "nor: Ba Ca P m,ms=12501:more m:more m:ok" },
     { "idle_work_writes_the_time_when_it_is_an_eighth_of_a_retention_old",
       "nor: Ba,ms=0 Ca,ms=0 M,ms=0 m,ms=12500:ok untouched m,ms=1:ok "
       "untouched,n=1" },
