@@ -3178,8 +3178,9 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
 
 static unsigned idemi_sender_steps(const idem_table *t)
 {
-    return (t->clock - t->swept / IDEMI_USE_STEP * IDEMI_USE_STEP) /
-           IDEMI_USE_STEP;
+    uint32_t swept = t->swept / IDEMI_USE_STEP * IDEMI_USE_STEP;
+
+    return (unsigned)((t->clock - swept) / IDEMI_USE_STEP);
 }
 
 /* Rank of an entry without keys and floor: above any with a floor.  One more if
