@@ -3334,7 +3334,7 @@ static void idemi_sender_need(const idem_table *t, const idem_sender *e,
 }
 
 /* Notes that a number has expired or was evicted.  Given a later record the
-   next boot finds an outcome expired, too; or evicted, if claims are written. */
+   next boot finds an outcome expired, or evicted if claims are written. */
 static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
                                    const idem_slot *s)
 {
@@ -3372,15 +3372,13 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
     if (event <= IDEMI_KEY_RELEASED)                        // 3
         number &= UINT64_MAX << 32;
     rises = number > idemi_basics_join(e->floor);
-    if (rises) {
+    if (rises)
         idemi_basics_split(e->floor, number);
-        // Not all numbers up to the new floor are gone.
-        if (IDEMI_JOURNAL(t) &&
-            idemi_sender_item(t, e) == t->journal->last_item)
-            t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
-    }
     if (!IDEMI_JOURNAL(t))
         return;
+    // Not all numbers up to the new floor are gone.
+    if (rises && idemi_sender_item(t, e) == t->journal->last_item)
+        t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
     is_saved = !rises && !e->unsaved;                       // 4
     if (event > IDEMI_KEY_RELEASED)
         idemi_sender_note_left(t, e, s);
@@ -4893,14 +4891,11 @@ static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 /* Records the time after another record, in the same sector if it has room. */
 static int idemi_journal_record_time(idem_table *t)
 {
-    int result = IDEM_OK;
+    const idem_journal *j = t->journal;
 
-    if (!idemi_journal_has_room(t->journal,
-                                IDEMI_COMMIT_MAX(IDEMI_GRANULE(t->journal))))
-        result = idemi_journal_make_ready(t, 0);
-    return result == IDEM_OK
+    return idemi_journal_has_room(j, IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)))
                ? idemi_journal_append(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL)
-               : result;
+               : idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
 }
 
 /* From this sequence on no claim is granted: in the last sectors before tokens
@@ -6091,8 +6086,8 @@ IDEMI_INTO unsigned idemi_command_find_numbers(const idem_table *t,
 
 /* Writes, before a number is refused for its floor, what lets no later boot
    grant a claim on it (S10): the sender's entry, with the mark that all numbers
-   up to its floor are gone, unless an older one is known.  If that, or a claim
-   that left, may be found: this number alone (R1f). */
+   up to its floor are gone.  While an older one is known: the entry without the
+   mark; or this number alone (R1f), if a claim that left may be found. */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;
