@@ -1580,11 +1580,23 @@ static inline int device_read_journal(device *d)
     return result;
 }
 
+/* Opening reads no byte often, a little more often where some are unstable. */
+static inline void device_check_reads(const device *d)
+{
+    const flash *f = &d->medium;
+    uint8_t most = 0, unstable = 0;
+
+    for (uint32_t i = 0; i < f->size; i++) {
+        most = d->read_map[i] > most ? d->read_map[i] : most;
+        unstable |= f->unstable[i];
+    }
+    PROMISE(most <= READS_OPENING + (unstable ? READS_TORN : 0));
+}
+
 /* Opens the table: changes nothing, reads no byte often, finds no loss. */
 static inline int device_open(device *d)
 {
     flash *f = &d->medium;
-    uint8_t sways = 0;
     int result;
 
     memset(d->memory, 0xA5, d->memory_size);
@@ -1599,10 +1611,8 @@ static inline int device_open(device *d)
     f->read_map = NULL;
     d->opening = 0;
     trace("open: %s\n", idem_text(result));
-    for (uint32_t i = 0; d->read_map && i < f->size; i++)
-        sways |= f->unstable[i];
-    for (uint32_t i = 0; d->read_map && !d->callback && i < f->size; i++)
-        PROMISE(d->read_map[i] <= READS_OPENING + (sways ? READS_TORN : 0));
+    if (d->read_map && !d->callback)
+        device_check_reads(d);
     // Erases that failed half way, before anything was acknowledged, look like
     // somebody else's data, or do not read.
     if (result != IDEM_OK && d->ever_failed && !d->acknowledged) {

@@ -326,11 +326,24 @@ static inline void flash_wipe(flash *f, const flash_op *op)
     memset(f->marks + op->at, 0, op->len);
 }
 
+/* The next byte from here on that is not durable, or the size. */
+static inline uint32_t flash_next_stamped(const flash *f, uint32_t at)
+{
+    static const uint16_t none[64];
+
+    while (at < f->size && !f->stamps[at])
+        at += at % 64 || f->size - at < 64 ||
+              memcmp(f->stamps + at, none, sizeof none) ? 1 : 64;
+    return at;
+}
+
 /* Makes durable what no failed sync has dropped. */
 static inline void flash_flush(flash *f)
 {
-    for (uint32_t at = 0; f->unsynced && at < f->size; at++)
-        if (f->stamps[at] && f->stamps[at] != FLASH_DROPPED) {
+    uint32_t at = f->unsynced ? flash_next_stamped(f, 0) : f->size;
+
+    for (; at < f->size; at = flash_next_stamped(f, at + 1))
+        if (f->stamps[at] != FLASH_DROPPED) {
             f->durable[at] = f->bytes[at];
             f->stamps[at] = 0;
         }
@@ -340,9 +353,10 @@ static inline void flash_flush(flash *f)
 /* What is not durable yet will never be, though it reads well until a cut. */
 static inline void flash_drop(flash *f)
 {
-    for (uint32_t at = 0; f->unsynced && at < f->size; at++)
-        if (f->stamps[at])
-            f->stamps[at] = FLASH_DROPPED;
+    uint32_t at = f->unsynced ? flash_next_stamped(f, 0) : f->size;
+
+    for (; at < f->size; at = flash_next_stamped(f, at + 1))
+        f->stamps[at] = FLASH_DROPPED;
     f->unsynced = 0;
 }
 
@@ -537,12 +551,13 @@ static inline int flash_outlasts(const flash *f, int torn, uint32_t k,
    was torn, and is lost or not like the others. */
 static inline void flash_lose(flash *f, int torn, uint32_t k)
 {
-    for (uint32_t at = 0; at < f->size; at++) {
-        if (f->stamps[at] && !flash_outlasts(f, torn, k, at))
+    uint32_t at = flash_next_stamped(f, 0);
+
+    for (; at < f->size; at = flash_next_stamped(f, at + 1))
+        if (!flash_outlasts(f, torn, k, at))
             f->bytes[at] = f->durable[at];
-        f->durable[at] = f->bytes[at];
-        f->stamps[at] = 0;
-    }
+    memcpy(f->durable, f->bytes, f->size);
+    memset(f->stamps, 0, f->size * sizeof *f->stamps);
     f->unsynced = 0;
 }
 
@@ -681,12 +696,29 @@ static inline int flash_read_byte(const flash *f, uint32_t at)
     return f->bytes[at] ^ (f->unstable[at] & mask);
 }
 
+/* True if no granule of these bytes is torn or unstable. */
+static inline int flash_is_stable(const flash *f, uint32_t at, uint32_t len)
+{
+    uint32_t end = at + len;
+    uint8_t found = 0;
+
+    at -= at % f->prog_size;
+    end += (f->prog_size - end % f->prog_size) % f->prog_size;
+    for (uint32_t i = at; i < end; i++)
+        found |= f->unstable[i] | (f->marks[i] & FLASH_TORN);
+    return !found;
+}
+
 /* Reads what may be torn or unstable.  After an error dst holds noise. */
 static inline int flash_read_softly(const flash *f, uint32_t at, uint8_t *dst,
                                     uint32_t len)
 {
     int result = FLASH_OK;
 
+    if (flash_is_stable(f, at, len)) {
+        memcpy(dst, f->bytes + at, len);
+        return FLASH_OK;
+    }
     for (uint32_t i = 0; i < len; i++) {
         int byte = flash_read_byte(f, at + i);
         if (byte < 0)
@@ -703,6 +735,13 @@ static inline int flash_outside(const flash *f, uint32_t at, uint32_t len)
     return at > f->size || len > f->size - at;
 }
 
+/* Counts a read of each of these bytes, up to 255. */
+static inline void flash_count_reads(uint8_t *counts, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++)
+        counts[i] = (uint8_t)(counts[i] + (counts[i] < UINT8_MAX));
+}
+
 static inline int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     flash *f = (flash *)ctx;
@@ -714,9 +753,8 @@ static inline int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len)
         return flash_violate(f, FLASH_V_BOUNDS, at);
     f->reads++;
     f->read_bytes += len;
-    for (uint32_t i = at; f->read_map && i < at + len; i++)
-        if (f->read_map[i] < UINT8_MAX)
-            f->read_map[i]++;
+    if (f->read_map)
+        flash_count_reads(f->read_map + at, len);
     how = flash_how(f, FLASH_READ, at, len);
     if (how == FLASH_SILENT || how == FLASH_UNDONE)
         len = 0;

@@ -32,8 +32,8 @@ build() {
 part_cuts() {
     extent=$(either "" --short)
     [ -z "${IDEM_STATES:-}" ] || extent="--states $IDEM_STATES"
-    build crash crash -O2
-    build crash crash_narrow -O2 -DIDEM_WIDE=0
+    build crash crash -O3
+    build crash crash_narrow -O3 -DIDEM_WIDE=0
     "$B/crash" $extent
     if [ "${SHORT:-}" != 1 ]; then
         "$B/crash_narrow" $extent
@@ -44,7 +44,7 @@ part_cuts() {
 }
 
 part_pairs() {
-    build crash crash -O2
+    build crash crash -O3
     for geometry in split failing $(either vast ""); do
         "$B/crash" --depth 2 --states "${IDEM_STATES:-$(either 300000 1)}" \
             --geometry "$geometry"
