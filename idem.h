@@ -4075,21 +4075,22 @@ static int idemi_reading_mend_header(const idem_config *config, uint32_t layout,
     return 0;
 }
 
-/* Reads the header in the physical sector of a sequence; NULL if that does not
-   fulfil V1, V2 and V4 (callers ask for V3).  It is decoded where it was read:
-   the next read replaces it. */
+/* Reads the header in the physical sector of a sequence; NULL if it is not
+   valid.  It is decoded where it was read: the next read replaces it. */
 static const idemi_header *idemi_reading_header(idem_table *t,
                                                 uint32_t sequence)
 {
     idemi_header *h = (idemi_header *)(void *)(t->buffer + IDEMI_HEADER_SAME);
+    uint32_t at = idemi_storage_at(t, sequence, 0);
 
-    idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
-                       IDEMI_HEADER);
+    idemi_reading_read(t, at, t->buffer, IDEMI_HEADER);
     if (!idemi_reading_mend_header(t->config, t->journal->layout, t->buffer))
         return NULL;
     idemi_basics_code_words(t->buffer + IDEMI_HEADER_SAME, &h->sequence,
                             sizeof *h / 4, 0);
-    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
+    return idemi_storage_at(t, h->sequence, 0) == at &&
+                   h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal)
+               ? h : NULL;
 }
 
 /* As idemi_reading_header, but NULL if the header has another sequence. */
@@ -4286,7 +4287,7 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
 
     for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++) {
         h = idemi_reading_header(t, position);
-        if (!h || h->sequence % IDEMI_SECTOR_COUNT(t->journal) != position)
+        if (!h)
             continue;
         if (h->sequence > newest)
             newest = h->sequence;

@@ -21,7 +21,7 @@
 #include "model/chance.h"
 
 enum { KEY_MAX = 12, RESPONSE_MAX = 20, STATE_MAX = 8 };
-enum { CALLS = 900, SIZE = 64 * 1024, NUMBER_BYTES = 8, HEADER_BYTES = 56 };
+enum { CALLS = 900, SIZE = 64 * 1024, NUMBER_BYTES = 8 };
 static const char *const scopes[] = { "", "a", "ab", "abc" };
 static const unsigned epochs[] = { 2, 5, 50 };
 
@@ -60,18 +60,22 @@ static void make_device(void)
     device_make(&the, keys, 3 * c->capacity + 20);
 }
 
-/* Damages the storage, which has `bytes`. */
+/* Damages the storage, which has `bytes`: a sector or a part of its header, or
+   what stands in another sector is written over them. */
 static void damage(uint8_t *bytes)
 {
     flash *f = &the.medium;
     uint32_t size = the.storage.sector_size;
     uint8_t *sector = bytes + chance(the.storage.sector_count) * size;
+    uint8_t *other = bytes + chance(the.storage.sector_count) * size;
     uint8_t *at = sector + chance(HEADER_BYTES - 4);
 
-    if (one_in(2))
-        memset(sector, the.storage.erased, size);
-    else
-        memset(at, (int)chance(256), 4);
+    switch (chance(4)) {
+    case 0: memset(sector, the.storage.erased, size); break;
+    case 1: memmove(sector, other, size); break;
+    case 2: memmove(sector, other, HEADER_BYTES); break;
+    default: memset(at, (int)chance(256), 4);
+    }
     flash_load(f, 0, bytes, f->size);
 }
 

@@ -40,6 +40,7 @@ enum { UNSTABLE_SAFE = 1 };         // see device_may_lose
 enum { OPENINGS_WEAK = 30 };
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
+enum { HEADER_BYTES = 56 };         // of a sector of a journal
 enum { NO_WORD = -2000 };           // is no answer
 
 #define SECRET "sixteen secrets."

@@ -193,6 +193,9 @@ static const scenario scenarios[] = {
     { "s4_what_shows_a_loss_is_there_until_it_is_recorded",
       "nor: Ba fail1 Ca:storage Ca:ok note damage,how=6 P lost1 cut@ Bs:any P "
       "Bb:uncertain" },
+    // .. or that has the header of the sector before, which is not valid there.
+    { "s4_a_sector_under_the_header_of_another_one_is_a_loss",
+      "nor: Ba rotate1 Ca note damage,how=7 P lost1 Ba:uncertain" },
     { "so_is_a_sender_that_was_forgotten",
       "nor: numbers Ba Ca P na:ok note damage,how=6 P lost1" },
     { "so_is_a_number_that_was_refused",

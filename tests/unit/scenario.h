@@ -264,8 +264,10 @@ static inline int relocated(void)
 /* ------------------------------------------------------------------ >>damage */
 
 // LOST: as if it had never been, to those who only read.  HEADER: that of its
-// sector, beyond what a bit could mend.
-enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS, LOST, FLIP, HEADER };
+// sector, beyond what a bit could mend.  OTHER_HEADER: there stands that of the
+// sector before.
+enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS, LOST, FLIP, HEADER,
+       OTHER_HEADER };
 
 static inline void damage(uint32_t at, uint32_t len, int how)
 {
@@ -302,9 +304,20 @@ static inline void lose_header(uint32_t sector)
     damage(sector + 16, 16, ANYTHING);
 }
 
+static inline void copy_header(uint32_t sector)
+{
+    const uint8_t *before = the.medium.bytes + sector -
+                            (sector ? the.medium.sector_size : 0);
+
+    the.damaged = 1;
+    flash_load(&the.medium, sector, before, HEADER_BYTES);
+}
+
 /* .. of what was the newest record once. */
 static inline void spoil(operation of, const call *c)
 {
+    uint32_t sector = of.at - of.at % the.medium.sector_size;
+
     if (c->back) {
         of.at += of.len;
         of.len = newest().at + newest().len - of.at;
@@ -312,7 +325,8 @@ static inline void spoil(operation of, const call *c)
     switch (c->how) {
     case LOST:   lose(of); break;
     case FLIP:   flip(of.at + c->at / 8, c->at % 8); break;
-    case HEADER: lose_header(of.at - of.at % the.medium.sector_size); break;
+    case HEADER: lose_header(sector); break;
+    case OTHER_HEADER: copy_header(sector); break;
     default:     damage(of.at, of.len, (int)c->how);
     }
 }
