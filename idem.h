@@ -964,7 +964,7 @@ typedef struct idem_table {
     idem_stats stats;           /* promised */
     size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
                                    suffice; after IDEM_E_SPACE from idem_open,
-                                   sectors (0: no number); promised */
+                                   sectors; promised.  0: no number does */
     int      storage_error;     /* the last failure that a storage callback
                                    returned; promised */
     IDEMI_STAYS(idem_table)
@@ -1199,7 +1199,8 @@ typedef union idem_fingerprint_state {
                      storage: idem_explain names the field.  Or the calling file
                      has other options (>>config): idem_explain returns NULL
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
-                     size that suffices (so NULL and 0 ask for it)
+                     size that suffices (so NULL and 0 ask for it), 0 if that is
+                     more than a size_t can hold
      IDEM_E_SPACE    the storage is too small for that many keys: table->needed
                      is the number of sectors that suffices, 0 if they are too
                      small themselves
@@ -5539,7 +5540,7 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
     needed += own * (uint32_t)sizeof(idem_link);
     t->needed = (size_t)needed;
     if (t->needed != needed)
-        t->needed = (size_t)-1;
+        t->needed = 0;
     if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
         return IDEM_E_MEMORY;
     IDEM_MEMSET(memory, 0, t->needed);
