@@ -77,7 +77,7 @@
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
    attempt was interrupted.  The next begin gets a claim, with the answer
-   IDEM_RECOVER; then (after a restart at once) the old one is IDEM_E_FENCED.
+   IDEM_RECOVER.  From then (or a restart) on the old claim is IDEM_E_FENCED.
 
    >>handler   what your code is asked, and what it answers
 
@@ -128,8 +128,8 @@
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
                                  or a sender's: a command without a key
-     IDEM_E_TOO_LARGE  no        over key_max, or another limit; or, where *len
-                                 is the length that it needs, a short buffer
+     IDEM_E_TOO_LARGE  no        longer than key_max or another limit; or the
+                                 buffer is shorter than *len, which it needs
      IDEM_E_FULL       no        no room, or the quota is used up: wait
                                  reply.retry_after_ms, if that is not 0
      IDEM_E_FENCED     no (*)    the claim is not current: drop the result
@@ -142,10 +142,10 @@
                                  that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
-     IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; a call
-                                 that writes: too many fail, or tokens end
+     IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; later:
+                                 too many sectors fail, or no token is left
 
-   (*) From idem_run with reply.claim.token set: the handler ran (>>functions).
+   (*) From idem_run with a reply.claim.token: the handler ran (>>functions).
    An attempt counts from its claim on, even if power fails before the effect:
    if that is often so, and your handler can look, raise max_attempts (to 255).
 
@@ -197,11 +197,9 @@
    IDEM_SECTORS.  From other languages call idem_memory_size and
    idem_sector_count, and wrap idem_open, a macro, in a C function.
 
-   If the program has one configuration, the compiler leaves out what that does
-   not need: a quarter of the code without senders, eviction and state.  In the
-   file of the implementation include "idem.h", then `static const idem_config
-   fixed = { .. };` and `#define IDEM_CONFIG fixed`, then the implementation.
-   idem_open takes fixed, or a copy of it with another secret, and nothing else.
+   If the program has one configuration, give it to the compiler (IDEM_CONFIG in
+   >>config): it leaves out what that configuration does not need, a quarter of
+   the code without senders, eviction and state.
 
    >>time
 
@@ -211,8 +209,8 @@
 
      up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
-     more           The clock follows the new tick.  If a later call jumps over
-                    the old value at once, only what lies beyond it counts.
+     more           The clock follows the new tick.  If one later call passes
+                    the old value, only the time beyond it counts.
 
    So a tick that wraps, stops or goes back makes leases and retentions longer,
    never shorter.  Three mistakes make them shorter, unseen: microseconds given
@@ -231,14 +229,14 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock goes on from its newest
-   record: later time, and time without power, is lost.  So the time is recorded
-   by idem_maintain if that record is older than retention / 8, by a begin that
-   is IDEM_E_FULL if it is older than a minute.  After 37 days the clock stops.
+   record: later time, and time without power, is lost.  So idem_maintain writes
+   the time if that record is older than retention / 8, and a begin that is
+   IDEM_E_FULL if it is older than a minute.  37 days after it the clock stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
-   with a journal since idem_format.  (It may go back after damage to the two
-   newest headers, or damage that is not noticed.)  A driver that refuses a
-   smaller one than before stops a late holder.  (No journal: reset it at boot.)
+   with a journal since idem_format (unless damage to the two newest headers, or
+   unnoticed damage, puts it back).  A driver that refuses a smaller one than
+   before stops a late holder.  (No journal: reset it at boot.)
 
    >>full      all keys are in use, and none has expired
 
@@ -260,8 +258,8 @@
 
    >>durable   a journal: memory that survives power cuts
 
-   Set config.storage (>>porting; for a file >>posix).  RAM has all of every
-   key: no look-up reads.  idem_open takes blank storage or this journal only.
+   Set config.storage (>>porting; for a file >>posix): blank, or this journal.
+   All keys are in RAM, too: no look-up reads the storage.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
@@ -270,15 +268,16 @@
                               record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, no claim     at most the time (>>time) or a floor (>>senders).
+     idem_begin, no claim     if need be the time (>>time), a floor (>>senders).
                               The first begin of a boot rewrites the newest
                               record, which a cut may have left half programmed
-     idem_maintain            the time; all others: nothing
+     idem_maintain            if need be the time.  (All other calls: nothing.)
 
      durability IDEM_BATCH    all this is durable with the next idem_sync: sync
                               before you execute, and again before you answer.
-                              A new sector, a second state in one batch, and
-                              with senders idem_release and _forget sync at once
+                              The table syncs when it begins a sector, before a
+                              second state in a batch, and with senders in
+                              idem_release and idem_forget
      volatile_claims          claims are not written (unless one of the key is):
                               half the wear.  After a restart unfinished ones
                               are IDEM_EXECUTE, and evicted keys may be back
@@ -312,8 +311,8 @@
    A journal opens with another capacity, key_max, response_max, state_max, full
    or durability, and more senders (fewer only if no number was used, and no
    sender forgotten).  Stored keys keep their retention; what no longer fits is
-   lost, as if damaged (IDEM_UNCERTAIN).  Keys evicted before a change to
-   IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size,
+   lost, as if damaged (IDEM_UNCERTAIN).  A key that was evicted before a change
+   to IDEM_REJECT is IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size,
    erased, sector_size or sector_count it is IDEM_E_FORMAT: choose sector_count
    for the most keys that you may ever want; or
 
@@ -357,12 +356,13 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   A refused number stays refused after a restart.  (But with volatile_claims
-   one that was evicted may be IDEM_REPLAY once its sender has a newer epoch.)
+   A refused number stays refused after a restart.  (Exception: volatile_claims,
+   it was evicted, and its sender has a newer epoch: it may be IDEM_REPLAY.)
+   With a journal each refusal may write a record (>>functions): limit its rate.
 
    The floor is the lower edge of the replay window: the highest number that was
-   evicted, or dropped after it expired.  One that was released or forgotten
-   does not raise it, but is refused once the floor has passed it.  Sequences
+   evicted, or dropped after it expired.  Released and forgotten numbers do not
+   raise it; they are refused, too, once it has passed them.  Sequences
    end at 4,294,967,295: then, or to count anew, the sender takes a higher
    epoch, from its clock or a counter of its starts.  Authenticate it: after a
    forged epoch of 4,294,967,295 it can take no other.
@@ -375,8 +375,8 @@
      - or with IDEM_EVICT_OLDEST the least recently used one without live keys
        (after a restart any): the numbers of that sender are new then;
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
-   After a change to fewer entries, damage or a torn batch the numbers of any
-   sender may be new, and a claim on an old one be fenced.
+   After a change to fewer entries, damage, or a torn batch, old numbers of any
+   sender may be IDEM_EXECUTE again, and its claims IDEM_E_FENCED.
 
    >>duties    of the sender
 
@@ -427,12 +427,12 @@
      S8  No byte is programmed twice between erases, nor where a cut may have
          left it half done.  Only the given memory and storage are touched.
      S9  Keys that an enemy chose cost no more than random ones (not so with
-         IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys:
-         under IDEM_REJECT, and with eviction if quota x senders <= capacity,
-         except while one is over its quota (by claims that came back, S10).
+         IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys
+         under IDEM_REJECT; nor with eviction if quota x senders <= capacity,
+         unless claims that came back (S10) put a scope over its quota.
      S10 An answer holds in later boots until a call changes it.  But time that
-         was not recorded is lost, and a claim that expired or a refused number
-         (>>senders) may be found again.  Calls that only look write nothing, so
+         was not recorded is lost; a claim that expired may be found again, and
+         so may what >>senders excepts.  Calls that only look write nothing, so
          a restart may lose the newest record that they showed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night, until tokens
@@ -463,7 +463,7 @@
      IDEM_MISUSE()        IDEM_ASSERT(0); is called for a caller's mistake
      IDEM_DEBUG           not set; ends each call on an open table with
                           IDEM_ASSERT(idem_check(table) == 0).  Slow
-     IDEM_CONFIG          not set; the one configuration of a program (>>sizing)
+     IDEM_CONFIG          not set; the one configuration of a program (below)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
                           up to 32,767, with indices of 16 bits.  All
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
@@ -475,6 +475,16 @@
                           sync takes up to a third less; on 32-bit systems, for
                           files of 2 GB and more, _FILE_OFFSET_BITS 64
      IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP    those of <string.h>; all or none
+
+   IDEM_CONFIG is known when compiling, in the file of the implementation:
+
+     #include "idem.h"
+     static const idem_config fixed = { .. };
+     #define IDEM_CONFIG fixed
+     #define IDEM_IMPLEMENTATION
+     #include "idem.h"
+
+   idem_open takes fixed, or a copy of it with another secret, and nothing else.
    ------------------------------------------------------------------------ */
 #include <stddef.h>
 #include <stdint.h>
@@ -612,9 +622,10 @@ typedef struct idem_storage {
        do not ascend (so no NAND): a header is written after the first records.
        Durable when prog or a later sync returns 0. */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
-    /* With sync, erases must become durable in their order, and before later
-       programs.  NULL: programming replaces old bytes (EEPROM, FRAM, a file); a
-       sector is then filled with `erased` before it is reused. */
+    /* A sector by its number, from 0.  With sync, erases must become durable in
+       their order, and before later programs.  NULL: programming replaces old
+       bytes (EEPROM, FRAM, a file); a sector is then filled with `erased`
+       before it is reused. */
     int    (*erase)(void *ctx, uint32_t sector);
     /* NULL: erase returns when it has finished.  Otherwise erase only starts
        it, and this returns 0 if it has finished, 1 if not yet, others if it
@@ -626,9 +637,9 @@ typedef struct idem_storage {
     /* Makes all programs and erases durable; NULL: they are when their callback
        returns.  If a cache outlives a restart, sync it before idem_open. */
     int    (*sync)(void *ctx);
-    /* As sync, but idem_sync calls it without the lock, so that the other
-       callbacks may run meanwhile (>>concurrency).  This and sync must wait for
-       each other; once either has failed, both fail until the storage is opened
+    /* As sync, but idem_sync calls it without the lock: from several threads at
+       once, and while other callbacks run (>>concurrency).  Syncs must wait for
+       each other; once one has failed, all fail until the storage is opened
        again.  storage_error gets the failure of the sync that follows.
        NULL: idem_sync calls sync, under the lock; without sync it must be
        NULL. */
