@@ -2063,6 +2063,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    C1  A lease that has an end ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
    C3  No slot has been expired for longer than one sweep interval.
+   C4  The last sweep is less than one sweep interval ago.
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
@@ -6351,7 +6352,9 @@ enum {
     IDEMI_BROKEN_R6,
     IDEMI_BROKEN_RING,          /* a sector stands twice: tail to newest */
     IDEMI_BROKEN_N1,
-    IDEMI_BROKEN_O4
+    IDEMI_BROKEN_O4,
+    IDEMI_BROKEN_C4,
+    IDEMI_BROKEN_STATES         /* not one of idem_journal's */
 };
 
 static int idemi_check_needs(const idem_table *t, idemi_item item)
@@ -6420,13 +6423,17 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 0;
 }
 
-/* R6, and the ring. */
+/* The states of a journal, R6, and the ring. */
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
     const uint32_t *needs = idemi_items_needs(t);
     idemi_item item = idemi_items_highest(t) + 1;
 
+    if (j->at > IDEMI_SECTOR_SIZE(j) || j->end > j->at ||
+        j->head > j->sequence ||
+        (!j->rotated && (j->at < IDEMI_SECTOR_SIZE(j) || j->prepared)))
+        return IDEMI_BROKEN_STATES;
     while (item-- > 0)
         if (needs[item] < j->tail)
             return IDEMI_BROKEN_R6;
@@ -6564,6 +6571,8 @@ static int idemi_check_all(const idem_table *t)
     if (IDEMI_CAPACITY(t) != IDEMI_CONFIG(t)->capacity ||
         t->state_len > IDEMI_CONFIG(t)->state_max)
         return IDEMI_BROKEN_SIZES;
+    if (t->clock - t->swept >= IDEMI_SWEEP_MS)
+        return IDEMI_BROKEN_C4;
     broken = idemi_check_slots(t, &tally);
     if (broken)
         return broken;

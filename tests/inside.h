@@ -32,6 +32,20 @@ static inline void inside_move_tail(idem_table *t, uint32_t by)
     t->journal->tail += by;
 }
 
+/* A part of a journal's state is said to be another; 0: there is no such part. */
+static inline int inside_move_state(idem_table *t, unsigned part, uint32_t by)
+{
+    idem_journal *j = t->journal;
+
+    switch (part) {
+    case 0:  j->at += by; return 1;
+    case 1:  j->end += by; return 1;
+    case 2:  j->head += by; return 1;
+    case 3:  j->rotated ^= by != 0; return 1;
+    default: return 0;
+    }
+}
+
 /* The sector that is needed for an item is said to be another; of the items
    after `capacity`: senders. */
 static inline void inside_set_need(idem_table *t, uint32_t item, uint32_t sector)

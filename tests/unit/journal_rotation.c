@@ -192,6 +192,21 @@ TEST(idem_check_finds_a_wrong_tail)
     }
 }
 
+/* No journal is in such a state: a head after the newest sector; an end after
+   the place of the next record, or that outside its sector, or in it before the
+   boot has a head. */
+TEST(idem_check_finds_a_state_that_is_none)
+{
+    idem_table *t = device_on(&nor, "Ba Ca")->table;
+    uint32_t by = 2 * the.storage.sector_size;
+
+    for (unsigned part = 0; inside_move_state(t, part, by); part++) {
+        is(idem_check(t), 21);
+        inside_move_state(t, part, 0 - by);
+        is(idem_check(t), 0);
+    }
+}
+
 /* What is relocated for a slot without a key would empty another. */
 TEST(idem_check_finds_a_sector_that_is_needed_for_nothing)
 {
