@@ -79,7 +79,7 @@
    attempt was interrupted.  The next begin gets a claim, with the answer
    IDEM_RECOVER.  From then (or a restart) on the old claim is IDEM_E_FENCED.
 
-   >>handler   what your code is asked, and what it answers
+   >>handler   your code: the answers that it gets, and those that it returns
 
    idem_run claims the key, calls your handler, stores the outcome and fills in
    the reply; a response goes to request.buffer.  The handler gets job->answer:
@@ -92,7 +92,7 @@
                       may be among them.  It may have had its effect, and even
                       have been answered: look, as above.
 
-   If you cannot look, do not execute what must not happen twice: set
+   If you cannot look, and the effect must not happen twice, do not execute: set
    job->outcome.failed, and let a person look.  The handler returns
 
      IDEM_HANDLED      Store job->outcome; every repeat gets it.  A final
@@ -167,8 +167,8 @@
 
    Scope and key are compared in full: ("ab","c") and ("a","bc") are two keys.
    The scope says whose key it is: a sender's, a topic's.  It may be empty; the
-   key has at least one byte.  Take the scope from what the transport has
-   proved, not from the message: a key is no password.  idem_key_uuid, _hex,
+   key has at least one byte.  Take the scope from a name that the transport
+   has proved, not from the message: a key is no password.  idem_key_uuid, _hex,
    _ulid and _http make a key from text; if they refuse, do not execute.
 
    The fingerprint is a 64-bit hash of the payload.  A known key with another
@@ -204,8 +204,8 @@
    >>time
 
    now_ms is a tick of milliseconds: a uint32_t that starts anywhere and wraps
-   every 49.7 days.  Each call adds to the table's clock what the tick has
-   advanced since the last call; 24.8 days or more are taken for a step back:
+   every 49.7 days.  Each call adds the advance of the tick since the last call
+   to the table's clock; 24.8 days or more are taken for a step back:
 
      up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
@@ -217,7 +217,7 @@
    as milliseconds; a wall clock that is set; a reset of the tick by more than
    24.8 days, which looks like running on (then open the table again).  The tick
    must have 32 bits (with 16 the clock is late, or stops).  Call at least once
-   in 24 days, or add what the tick did not see with idem_elapse.
+   in 24 days, or add the time that the tick did not see with idem_elapse.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
@@ -299,7 +299,7 @@
      - the whole newest sector: it looks unused;
      - all sectors of a young journal: it looks blank.
 
-   >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
+   >>porting   a flash, EEPROM or FRAM: idem_storage in >>types has the rules
 
    First run examples/port/check.h with your callbacks on the device: it prints
    what is wrong.  A granule (prog_size) is the smallest unit that is programmed
@@ -397,7 +397,7 @@
 
    With IDEM_BATCH many threads can share one sync (examples/group.h): while
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
-   hold the lock.  What was written before it began is durable when it returns.
+   hold the lock.  All that was written before it began is durable then.
    Before you send an answer, even IDEM_REPLAY, begin a sync and wait for it:
    the answer may rely on a record that is not durable yet.  A handler of
    idem_run calls idem_sync before the effect.
@@ -417,9 +417,9 @@
          forgets it, or one retention after the attempt ended.  After a loss it
          is IDEM_UNCERTAIN for one default retention.  A number is IDEM_EXECUTE
          again only if it was released or forgotten, its sender lost its entry,
-         or its record was lost and that time is over.
+         or its record was lost and that time has ended.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
-         the opening of the intact rest.  What it may cost is in >>damage.
+         the opening of the intact rest.  >>damage has what it may cost.
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is granted only if its outcome is certain to fit: completing fails only
@@ -513,7 +513,7 @@
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
 #endif
 
-/* What all files of a program must share (>>config), for idem_open. */
+/* The options that all files of a program share (>>config), for idem_open. */
 #define IDEM_BUILD                                                             \
     (((IDEM_VERSION * UINT32_C(8) + (IDEM_WIDE != 0) * 4u + IDEM_HASH) *       \
       UINT32_C(1024)) + sizeof(idem_table))
@@ -702,8 +702,8 @@ typedef struct idem_request {
     uint8_t     has_fingerprint;    /* not 0: fingerprint is set */
     uint16_t    response_size;  /* bytes to reserve; 0: response_max */
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
-    uint32_t    retention_ms;   /* 0: the default, which is also what counts for
-                                   a key that was lost (S4) */
+    uint32_t    retention_ms;   /* 0: the default, which also counts for a key
+                                   that was lost (S4) */
     uint32_t    age_ms;         /* since the first send (>>full); 0: unknown */
     void       *buffer;         /* where a stored response is copied, or NULL */
     size_t      buffer_size;    /* bytes there */
@@ -874,7 +874,7 @@ typedef struct idem_defaults {
 #define IDEMI_ERASING 1u        /* was started in this boot */
 #define IDEMI_ERASED  2u        /* has ended in this boot */
 
-/* idem_journal.unsynced: some of what was programmed may not be durable */
+/* idem_journal.unsynced: some programmed bytes may not be durable */
 #define IDEMI_UNSYNCED       1u
 #define IDEMI_UNSYNCED_STATE 2u     /* a record with state */
 
@@ -1099,7 +1099,7 @@ typedef union idem_fingerprint_state {
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
     IDEMI_UP(UINT32_C(48) + (key_max) + (response_max) + (state_max), prog_size)
 
-/* What a head has, in whole granules:
+/* The contents of a head, in whole granules:
      FRONT       the header, 56 bytes
      k - 1       relocated keys
      LAST_ROOM   three more records: the k-th relocated item, which may be the
@@ -1280,8 +1280,8 @@ int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
    Takes 2 KB of stack.  No request may have its bytes in another's buffer.
      IDEM_OK       answers[i] and replies[i] are those of requests[i]
      IDEM_E_ARG    NULL, closed, count over IDEM_MANY; none is answered
-     IDEM_E_LOCK   nothing is granted; each answer is IDEM_E_LOCK, or what is
-                   wrong with that request
+     IDEM_E_LOCK   nothing is granted; each answer is IDEM_E_LOCK, or the error
+                   of that request
    Bounds are those of `count` calls. */
 IDEM_API IDEMI_MUST_USE
 int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
@@ -1473,8 +1473,8 @@ IDEM_API const char *idem_explain(const idem_config *config);
 IDEM_API int idem_check(const idem_table *table);
 
 /* The fingerprint of a payload that arrives in pieces: init, update for each
-   piece, final.  Equal to what idem_begin computes from the whole.  Pointers
-   are not checked. */
+   piece, final.  Equal to the one that idem_begin computes from the whole.
+   Pointers are not checked. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config);
 IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
@@ -1484,7 +1484,7 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 /* ---------------------------------------------------------------------------
    >>helpers   beside the table: keys from text, and the waits of a sender
 
-   They use no table, and no table uses them: leave out what you do not call.
+   They use no table, and no table uses them: leave out those you do not call.
    ------------------------------------------------------------------------ */
 
 /* Make the bytes of a key from the text of a message, which need not end with
@@ -2793,7 +2793,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          e. A key of a sender that took over another's entry, with a floor: all
             numbers of that one that were read before are gone, and its floor
             is removed.                         (idemi_opening_apply_takeover)
-         f. A key's record with status 0 and flag 0x10 says that it had left:
+         f. A key's record with status 0 and flag 0x10 records that it had left:
             it leaves, in whatever slot it is; a key in the slot of the record
             had left before it came.  If a number is in no slot, the floor rises
             to it.                                  (idemi_opening_apply_left)
@@ -2873,7 +2873,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          times are modulo 2^32.
      P4. All claims are interrupted at the first header of each boot, at its
          time, and at the end.
-     P5. In a sector, what is not a valid record is skipped granule by granule.
+     P5. In a sector, all but valid records is skipped granule by granule.
          A gap is skipped bytes, or the point after an orphan by Q3.  An orphan
          by Q3, or that does not begin at the end of a record or of the header,
          changes nothing (but see D1, D2), and its bytes are searched: half a
@@ -2957,7 +2957,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
 /* ---------------------------------------------------------------------------
    >>storage   the callbacks, and their failures
 
-   A sector is named by its sequence (>>format).  What is programmed stands in
+   A sector is named by its sequence (>>format).  The bytes to program stand in
    t->buffer.
    ------------------------------------------------------------------------ */
 
@@ -3165,8 +3165,8 @@ static uint32_t *idemi_items_needs(const idem_table *t)
        A key that is counted has an entry: none with keys is taken over.
    ------------------------------------------------------------------------ */
 
-/* idem_sender.unsaved: what the next boot may find otherwise, so that something
-   is written before a number is refused (idemi_command_save_refused) */
+/* idem_sender.unsaved: the next boot may find this otherwise, so a record is
+   written before a number is refused (idemi_command_save_refused) */
 #define IDEMI_UNSAVED        1u /* its floor rose, or a number below it left */
 #define IDEMI_UNSAVED_CLAIMS 2u /* one left that may be found as a claim */
 
@@ -3461,7 +3461,7 @@ static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
 
     if (!IDEMI_OWN(t) || s->flags & (IDEMI_UNCOUNTED | IDEMI_UNDELIVERED))
         return;
-    // What is counted has an entry (N3).
+    // A key that is counted has an entry (N3).
     ends = idemi_sender_item(t, idemi_sender_of(t, s));
     older = t->own[ends].older;
     while (older != ends && idemi_order_age(t, older) < age)
@@ -4127,7 +4127,7 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
     const idem_slot *s = r->of.s;
 
     if (!IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
-        return 0;               // there is no code for what it says
+        return 0;               // there is no code for such a record
     return !r->orphan && r->slot <= IDEMI_CAPACITY(t) &&
            r->state_len <= config->state_max &&
            (r->slot || !(r->flags & IDEMI_STATUS)) &&
@@ -4250,9 +4250,9 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* What proves that a sector was written: a record of a slot, a refused number
-   or a sender; with IDEMI_ANY any but an orphan, even the commit record; or an
-   orphan, too. */
+/* The proof that a sector was written: a record of a slot, a refused number or
+   a sender; with IDEMI_ANY any but an orphan, even the commit record; with
+   IDEMI_ORPHANS an orphan, too. */
 #define IDEMI_ANY     1u
 #define IDEMI_ORPHANS 2u
 
@@ -4316,7 +4316,7 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
 
 #define IDEMI_REREADINGS 30u
 
-/* Reads all headers again; returns whether the newest one is not what it was.
+/* Reads all headers again; returns whether the newest one is another one now.
    A torn one may come and go: it is read up to IDEMI_REREADINGS times, and if
    it is once as before, nothing has changed. */
 static int idemi_reading_has_changed(idem_table *t)
@@ -4453,8 +4453,8 @@ static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
 
 /* Encodes the next record of the head, about an item (capacity: also the time
    alone), into the buffer, all but its check; returns its length.  `more` has
-   what is not in the table: an idemi_query with IDEMI_OF_QUERY, otherwise an
-   idem_outcome or NULL. */
+   the fields that are not in the table: an idemi_query with IDEMI_OF_QUERY,
+   otherwise an idem_outcome or NULL. */
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
@@ -4527,7 +4527,7 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
     if (!(flags & IDEMI_RELOCATED))
         j->last_time = t->clock;
     // A released key needs no sector, nor does a sender that was forgotten; nor
-    // yet what is not in the table.
+    // yet an item that is not in the table.
     needed = item > IDEMI_CAPACITY(t)
                  ? idemi_basics_join(
                        idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor) != 0
@@ -4783,7 +4783,7 @@ static int idemi_journal_plan_next(idem_table *t)
      c  makes room to begin another head later (R4), and tries the next sector:
         steps 1 to 4 of >>recovery; after a failure once more
      d  looks again at a storage that was blank
-     e  after a loss erases what the new head has passed over
+     e  after a loss erases the sectors that the new head has skipped
      f  the new sector is the head, and the tail moves
    After a failure the old head is closed: the new one may count at the next
    opening, whatever was returned. */
@@ -5211,7 +5211,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 
 /* True of an orphan at an offset that may not be a record, or not the one that
    was written (P5): half its check is right. */
-static int idemi_opening_is_doubtful(const idem_journal *j,
+static int idemi_opening_is_unproven(const idem_journal *j,
                                      const idemi_record *r, uint32_t at)
 {
     return r->orphan == IDEMI_OTHER_CLAIM || (r->orphan && at != j->at);
@@ -5248,11 +5248,11 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
 /* Reads a sector.  For each position:
      1  no valid record, or one on the wrong side of relocated_end (W3): go on
      2  a gap before a record: lost, if all before that was durable (D1, D2)
-     3  an orphan that is doubtful is searched, too, and changes nothing more
+     3  an orphan that is unproven is searched, too, and changes nothing more
      4  the record's time, of an orphan when it is not the last record: that may
         be torn; its content, or a loss if that does not fit (D8)
      5  it is the newest record, and the next header will end the sector here
-   6  at the end: what the next boot has rewritten (P6), then D1 to D4 and D9.
+   6  at the end: the record that the next boot rewrote (P6), D1 to D4 and D9.
    Returns whether a gap may have been records with a time. */
 IDEMI_FLAT
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
@@ -5286,7 +5286,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             idemi_opening_count_loss(t, sequence);
             gap = 0;
         }
-        if (idemi_opening_is_doubtful(j, r, at)) {              // 3
+        if (idemi_opening_is_unproven(j, r, at)) {              // 3
             // An outcome whose claim is lost, or itself damaged; the last one
             // of the sector may be torn.
             gap |= r->orphan == IDEMI_OTHER_CLAIM;
@@ -5519,7 +5519,7 @@ typedef idem_token idemi_size;
      own          capacity + 1 + senders, with a quota under IDEM_EVICT_OLDEST
      index        capacity x IDEMI_WORDS words
      state        state_max bytes, to a multiple of 4
-     journal      idem_journal; this and what follows only with storage
+     journal      idem_journal; this and all that follows only with storage
                   for each item the sector that it needs (idemi_items_needs)
      buffer       all that is left, up to a sector */
 static int idemi_opening_memory(idem_table *t, unsigned char *memory,
@@ -5731,8 +5731,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
    >>commands  the calls, with the lock held
 
    A call writes first, if there is a journal, and then changes the table, which
-   cannot fail: so a call that fails changed nothing (S7).  What changes before
-   is put back, or shows in no answer, as the dropping of expired keys.
+   cannot fail: so a call that fails changed nothing (S7).  An earlier change is
+   put back, or shows in no answer, as the dropping of expired keys.
    ------------------------------------------------------------------------ */
 
 #define IDEMI_MAINTAIN_SLOTS 64
@@ -6077,7 +6077,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
     return IDEM_EXECUTE;
 }
 
-/* What the table has of a sender's numbers, of its floor's epoch: those up to
+/* Which of a sender's numbers, of its floor's epoch, the table has: those up to
    its floor, later ones, both, or 0. */
 #define IDEMI_OLD_NUMBERS 1u
 #define IDEMI_NEW_NUMBERS 2u
@@ -6098,10 +6098,10 @@ IDEMI_INTO unsigned idemi_command_find_numbers(const idem_table *t,
     return found;
 }
 
-/* Writes, before a number is refused for its floor, what lets no later boot
-   grant a claim on it (S10): the sender's entry, with the mark that all numbers
-   up to its floor are gone.  While an older one is known: the entry without the
-   mark; or this number alone (R1f), if a claim that left may be found. */
+/* Writes, before a number is refused for its floor, a record so that no later
+   boot grants a claim on it (S10): the sender's entry, with the mark that all
+   numbers up to its floor are gone.  While an older one is known: the entry
+   without it; or this number alone (R1f), if a claim that left may be found. */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;
@@ -6110,7 +6110,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 
     if (!e || !e->unsaved)
         return IDEM_OK;
-    // What has expired may raise the floor, and be the last older number.
+    // An expired one may raise the floor, and be the last older number.
     if (idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
     if (e->unsaved & IDEMI_UNSAVED)
@@ -7871,7 +7871,7 @@ static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
     return idemi_file_move(file->fd, at, NULL, src, len);
 }
 
-/* What a file is: one with the same two numbers is the same. */
+/* The facts of a file: one with the same two numbers is the same. */
 typedef struct idemi_file_facts {
     uint64_t inode, device;
     off_t size;

@@ -527,7 +527,7 @@ def apply(device, table, r):
         slot.undelivered = False
 
 
-def is_doubtful(r, at, behind):
+def is_unproven(r, at, behind):
     """Whether an orphan is none that was written, perhaps; `behind`: the end of
     the record before it."""
     return r.orphan == OTHER_CLAIM or r.orphan and at != behind
@@ -553,7 +553,7 @@ def read_sector(device, table, header, named_by):
         if gap and (behind < header.relocated_end or r.flags & DURABLE):
             lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
-        if is_doubtful(r, at, behind):
+        if is_unproven(r, at, behind):
             gap = gap or r.orphan == OTHER_CLAIM
             behind = r.end
             at += device.granule
