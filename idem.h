@@ -4549,7 +4549,7 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
                                idemi_journal_compose(t, item, flags, more));
 }
 
-/* The newest sector takes no more records: it has no room. */
+/* Closes the newest sector: it has no room for more records. */
 static void idemi_journal_close(idem_journal *j)
 {
     j->at = IDEMI_SECTOR_SIZE(j);
@@ -5379,7 +5379,7 @@ static void idemi_opening_sectors(idem_table *t)
         end = scan.end;
         j->defaults = scan.h.defaults;
         idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
-        // From the header's time on, also if that was not followed
+        // From the header's time on, even if that was not followed
         j->uncertain = t->clock + scan.h.uncertain - scan.h.time;
         if (scan.h.previous_end & IDEMI_FIRST)      // of a boot
             for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)

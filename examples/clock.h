@@ -40,7 +40,7 @@ static inline void clock_turn(long long ms)
     nanosleep(&t, NULL);
 }
 
-/* Waits for so long.  A signal does not cut that short, and a machine that
+/* Waits for a time.  A signal does not end it early, and a machine that
    sleeps does not lengthen it. */
 static inline void clock_wait(long long ms)
 {

@@ -104,7 +104,7 @@ static int claim_again(idem_table *to, idem_claim *claim,
            result == IDEM_UNCERTAIN ? IDEM_OK : result;
 }
 
-/* moves_ms: by so much the tick is moved on after it, which does not shorten
+/* moves_ms: by this the tick is moved on after it, which does not shorten
    its retention: the new one is longer, if 30 days allow it. */
 static int copy_finished(idem_table *to, idem_table *from, const key *k,
                          uint32_t moves_ms, uint32_t now_ms)
@@ -139,7 +139,7 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k,
     return result;
 }
 
-/* Its next attempt, with a lease that is over when the tick is moved on.  What
+/* Its next attempt, with a lease that ends before the tick is moved on.  What
    is left of its retention is not known: it is remembered for as long as can
    be. */
 static int copy_attempt(idem_table *to, const key *k, uint32_t now_ms)
@@ -193,8 +193,8 @@ static uint32_t most_attempts(const key *keys, size_t count)
     return most;
 }
 
-/* Copies all there is into a table that has no key.  IDEM_OK: so many keys;
-   else why that one of them was not copied, or IDEM_E_FULL: the new table has
+/* Copies all there is into a table that has no key.  IDEM_OK: their number;
+   otherwise the cause of one that was not, or IDEM_E_FULL: the new table has
    evicted some for others.  IDEM_UNCERTAIN: none was, as unknown keys may be
    lost ones.  now_ms: the tick, of both tables; it is moved on. */
 static int copy_journal(idem_table *to, idem_table *from, size_t *copied,

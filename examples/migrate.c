@@ -117,16 +117,16 @@ static int open_journal(journal *j, const char *path, const char *geometry,
 /* Prints what the new journal does not know. */
 static void warn(journal *from, uint32_t now_ms)
 {
-    uint32_t reach_ms;
+    uint32_t remembered_ms;
 
     if (from->config.senders)
         fprintf(stderr, "%s: the replay windows of senders are not copied: let "
                 "each begin a new epoch\n", from->path);
-    if (idem_horizon(&from->table, &reach_ms, now_ms) == IDEM_OK &&
-        reach_ms < from->config.retention_ms)
+    if (idem_horizon(&from->table, &remembered_ms, now_ms) == IDEM_OK &&
+        remembered_ms < from->config.retention_ms)
         fprintf(stderr, "%s: commands completed more than %lu s ago may have "
                 "been evicted: to the new journal they are new\n", from->path,
-                (unsigned long)(reach_ms / 1000));
+                (unsigned long)(remembered_ms / 1000));
 }
 
 static int copy(journal *to, journal *from)

@@ -207,7 +207,7 @@ static int poison(void)
 /* ---------------------------------------------------------------------------
    outbox: a result is undelivered until the other side has confirmed it, even
    over restarts.  It may arrive twice, with the same key: so the other side
-   can tell.
+   can know it.
    ------------------------------------------------------------------------ */
 
 enum { RESULTS = 5 };
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
     int failed = 0;
 
     if (argc > 1) {
-        puts("patterns\nruns five commands that are not \"do it and say so\"; "
+        puts("patterns\nruns five commands that are not \"do it and answer\"; "
              "takes no options");
         return strcmp(argv[1], "--help") != 0;
     }

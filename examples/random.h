@@ -29,7 +29,7 @@ static inline int random_wait(void)
     return ready == 1;
 }
 
-/* Returns whether all of dst was filled; if not, errno says why. */
+/* Returns whether all of dst was filled; if not, errno has the cause. */
 static inline int random_fill(void *dst, size_t size)
 {
     FILE *source = random_wait() ? fopen("/dev/urandom", "rb") : NULL;

@@ -107,8 +107,8 @@ static inline int secret_is_blank(const char *journal, int erased)
     return c == EOF;
 }
 
-/* Reads the secret of a journal, or makes it if the journal is blank.  Says why
-   if it returns 0. */
+/* Reads the secret of a journal, or makes it if the journal is blank.  Prints
+   the cause if it returns 0. */
 static inline int secret_open(uint8_t *secret, const char *path,
                               const char *journal, int erased)
 {
@@ -133,7 +133,7 @@ static inline int secret_has_journal(const char *path)
 }
 
 /* Opens a journal's file as idem_file_open does, and its secret: then open the
-   table.  Says why if it does not return IDEM_OK. */
+   table.  Prints the cause if it does not return IDEM_OK. */
 static inline int secret_open_file(idem_config *config, idem_file *file,
                                    const char *path, uint32_t sector_size,
                                    uint32_t sector_count)

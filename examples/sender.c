@@ -39,7 +39,7 @@ static const char help[] =
     "run\n";
 
 /* At most OPEN commands are under way; the table has room for as many more that
-   are delivered, the oldest of which makes room. */
+   are delivered; the oldest of them makes room. */
 enum { OPEN = 4, KEYS = 2 * OPEN, SECTOR = 4096 };
 enum { PAYLOAD_MAX = 32, STATE = PROTOCOL_NUMBER_SIZE };
 enum {
@@ -78,7 +78,7 @@ typedef struct command {
     int        listening;       /* 1: for its answer */
     int        failed;          /* 1: a final failure, */
     int        look;            /* .. or nobody knows */
-    long long  due;             /* when that is over, or it is sent */
+    long long  due;             /* when that ends, or it is sent */
 } command;
 
 static struct {

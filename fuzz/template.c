@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Fuzzing a command parser together with idem.h: the fuzzer's bytes say what
+ * Fuzzing a command parser together with idem.h: the fuzzer's bytes choose what
  * arrives on the line (also damaged, also repeated), when power goes, and which
  * flash operation fails; the assertion is that nothing is executed twice but
  * after IDEM_RECOVER.  To use it for a parser of your own, replace what is in
@@ -15,7 +15,7 @@
  *
  * -DINJECT injects a bug that must be found.
  *
- * The input is a list of steps, each a byte that says which (of STEPS) and the
+ * The input is a list of steps, each a byte that chooses one (of STEPS) and the
  * bytes that it needs; zeros where the input ends early.
  */
 #define IDEM_IMPLEMENTATION

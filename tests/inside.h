@@ -26,13 +26,13 @@ static inline void inside_start_far(idem_table *t, uint32_t sequence)
     t->token = ((idem_token)sequence + 1) * t->config->storage->sector_size - 1;
 }
 
-/* The oldest sector that is needed is said to be another. */
+/* Sets another sector as the oldest that is needed. */
 static inline void inside_move_tail(idem_table *t, uint32_t by)
 {
     t->journal->tail += by;
 }
 
-/* A part of a journal's state is said to be another; 0: there is no such part. */
+/* Changes a part of a journal's state; 0: there is no such part. */
 static inline int inside_move_state(idem_table *t, unsigned part, uint32_t by)
 {
     idem_journal *j = t->journal;
@@ -46,7 +46,7 @@ static inline int inside_move_state(idem_table *t, unsigned part, uint32_t by)
     }
 }
 
-/* The sector that is needed for an item is said to be another; of the items
+/* Sets another sector as the one that is needed for an item; of the items
    after `capacity`: senders. */
 static inline void inside_set_need(idem_table *t, uint32_t item, uint32_t sector)
 {

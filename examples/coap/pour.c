@@ -4,7 +4,7 @@
  * The sender's half of coapd: sends a command, and the same command again under
  * the same key, until the outcome is known.  idem_retry decides when to send
  * again, and when to stop.  Each time is a new request to libcoap, with its own
- * message id.  libcoap repeats that message as RFC 7252 says, but not after it
+ * message id.  libcoap repeats that message as in RFC 7252, but not after it
  * was acknowledged, and not after a restart.
  *
  * A key's deadline and age begin anew at each start: start it again with the
@@ -91,7 +91,7 @@ static coap_response_t on_response(coap_session_t *session,
     return COAP_RESPONSE_OK;
 }
 
-/* What the answer says, as a result of idem.h.  5.00 is final: the command was
+/* The answer, as a result of idem.h.  5.00 is final: the command was
    interrupted, or all of its attempts were. */
 static int result_of(void)
 {

@@ -97,7 +97,7 @@ static const char *text_of(const rd_kafka_message_t *r)
     return text;
 }
 
-/* Prints what the log says of a record that was interrupted. */
+/* Prints what the log has of a record that was interrupted. */
 static void report(const rd_kafka_message_t *record, int found)
 {
     static const char *const states[] = { [EFFECT_NONE] = "not done",

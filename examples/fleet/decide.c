@@ -32,7 +32,7 @@ static int is_old(const fleet *f, const fleet_call *c)
     const char *number = fleet_number(c->id);
     int64_t age = ARG(age);
 
-    // A number whose record is over is not below the floor before it is
+    // A number whose record has expired is not below the floor before it is
     // dropped.
     return (age && (age >= ARG(retention) || age >= r->now - f->since)) ||
            (number && (r->state || strcmp(number, r->floor) <= 0));

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 1000 };            /* how old what the mark says may be */
+enum { LOOK_MS = 1000 };            /* age of a read mark, at most */
 enum { TOKENS = 1000000 };          /* in a second */
 
 /* --------------------------------------------------------------------- mark */

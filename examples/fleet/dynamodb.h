@@ -31,7 +31,7 @@ void fleet_dynamodb_close(fleet *f);
    and again, later each time, while it throttles, for as long as the timeout.
      IDEM_OK         `answer` and `now` are set
      IDEM_MORE       a condition does not hold; a table is there already
-     IDEM_E_FORMAT   no such table, or it has another shape
+     IDEM_E_FORMAT   no such table, or it has another schema
      IDEM_E_STORAGE  everything else.  The connection is closed if that was for
                      want of rights: credentials expire, and are read again */
 int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format,

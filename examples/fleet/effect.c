@@ -146,7 +146,7 @@ static void make_line(char line[EFFECT_LINE], const char *what, const char *id,
         effect_die(log_path, "too long a line");
 }
 
-/* What the log says from a place on. */
+/* What the log has of an effect, from a place on. */
 static int look(const char *id, const char *text, long place)
 {
     char begins[EFFECT_LINE], ends[EFFECT_LINE], line[EFFECT_LINE];

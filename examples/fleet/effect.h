@@ -26,7 +26,7 @@
 
 enum { EFFECT_LINE = 1200 };         /* bytes of the longest line, and a NUL */
 
-/* What the log says of an effect */
+/* What the log has of an effect */
 enum { EFFECT_NONE, EFFECT_BEGUN, EFFECT_DONE };
 
 /* Ends the program. */
@@ -50,7 +50,7 @@ long effect_place(void);
 int effect_begin(const char *id, const char *text, long place);
 void effect_end(const char *id, const char *text);
 
-/* What the log says of an effect. */
+/* Looks an effect up in the log. */
 int effect_look(const char *id, const char *text);
 
 /* The number of an option, up to `most`; ends the program if it is none. */

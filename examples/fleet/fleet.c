@@ -182,8 +182,8 @@ static int settle(fleet *f, const idem_claim *claim, const idem_outcome *o)
     return result;
 }
 
-/* An outcome that is refused was a mistake, but after it nobody may say that
-   nothing was executed: so a failure is recorded before it is asserted. */
+/* An outcome that is refused was a mistake, but no answer after it may be
+   that nothing was executed: so a failure is recorded before it is asserted. */
 static int record(fleet *f, idem_reply *reply, const idem_request *request,
                   idem_outcome *o)
 {

@@ -91,7 +91,7 @@ typedef struct fleet {
     int64_t  since;             /* store's ms at which it was made */
     char     url[512];          /* without the name */
     char     name[41];
-    char     mark[80];          /* what says in the store whose it is */
+    char     mark[80];          /* whose it is, as the store has it */
     char     reason[256];       /* why a call failed, in words; promised */
 
     /* The last claim that was granted here: it must still be in the store when
@@ -109,7 +109,7 @@ typedef struct fleet {
      IDEM_E_ARG      the config, or the URL
      IDEM_E_FORMAT   what is there is something else; it is not touched
      IDEM_E_STORAGE  the store cannot be reached, or refuses
-   After a failure nothing is open, and f->reason says why. */
+   After a failure nothing is open, and f->reason has the cause. */
 int fleet_open(fleet *f, const char *url, const idem_config *config);
 void fleet_close(fleet *f);
 

@@ -76,7 +76,7 @@ static int read_row(fleet *f, fleet_call *c, int way)
     return fleet_fail(f, IDEM_E_FORMAT, "PostgreSQL: %s was emptied", f->name);
 }
 
-/* Drops rows that are over, twice as many as came since the last time.  If it
+/* Drops expired rows, twice as many as came since the last time.  If it
    fails the next one does it. */
 static void sweep(fleet *f)
 {
@@ -149,7 +149,7 @@ static int put_row(fleet *f, fleet_call *c, const fleet_record *old)
     return result;
 }
 
-/* The usual case of a key; IDEM_MORE if it is another one, for decide.c. */
+/* The common case of a key; IDEM_MORE if it is another one, for decide.c. */
 static int at_once(fleet *f, fleet_call *c)
 {
     static const int claim[] = { FLEET_ARG_mark, FLEET_ARG_slot, FLEET_ARG_id,

@@ -120,7 +120,7 @@ PGresult *fleet_postgres_run(fleet *f, void *transaction, int which, int count,
 
 /* What is set for this session, and what it must have then.  A pooler may give
    each transaction another one, without the settings and the statements; it has
-   told libpq a process number of its own. */
+   given libpq a process number of its own. */
 static const char settings[] =
     "SET synchronous_commit = on; SET default_transaction_isolation ="
     " 'read committed'; SET enable_seqscan = off; SET jit = off;"
@@ -225,8 +225,8 @@ static int take_table(fleet *f)
 }
 
 /* False if the URL is none, or if a / or @ in its password was not written as
-   %2F or %40, so that a part of that is taken for a port or a host: what libpq
-   says of those shows it. */
+   %2F or %40, so that a part of that is taken for a port or a host: libpq's
+   error has them. */
 static int is_url(const char *url)
 {
     PQconninfoOption *all = PQconninfoParse(url, NULL), *o;

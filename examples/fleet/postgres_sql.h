@@ -15,7 +15,7 @@
 #define FLEET_POSTGRES_SQL_H
 
 /* A row in the order of FLEET_GOT_*.  The floor is also raised by numbers whose
-   retention is over and which are still there: by those that ended last, for
+   retention has ended and which are still there: by those that ended last, for
    there may be millions.  (decide.c makes last what was answered from it.) */
 #define ROW                                                                    \
     "WITH t AS MATERIALIZED (SELECT " NOW " AS now) "                          \
@@ -27,7 +27,7 @@
     "  r.code, r.pending FROM t CROSS JOIN %1$s m "
 
 static const char *const statements[STATEMENTS] = {
-    // The usual case of a key at once: it is new, is not too old, and nothing
+    // The common case of a key at once: it is new, is not too old, and nothing
     // was lost.  mark, slot, id, fingerprint, lease, retention, reserved, age,
     // since, how long after a loss claims are uncertain
     [CLAIM_NEW] = "INSERT INTO %1$s (slot, id, state, token, attempts,"
@@ -100,7 +100,7 @@ static const char *const statements[STATEMENTS] = {
     "ON CONFLICT DO NOTHING RETURNING token",
 
     // slot, id, the old token, state, until, pending; whether a claim, then
-    // the new fields.  A number is due when it is over, because it raises the
+    // the new fields.  A number is due when it expires, because it raises the
     // floor then; a key may go later.
     [UPDATE] = "UPDATE %1$s SET token = CASE WHEN $7::int = 1 "
     "  THEN nextval('%2$s') ELSE token END, state = $8::int,"

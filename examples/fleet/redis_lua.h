@@ -74,15 +74,15 @@
     "  return highest end\n"                                                   \
     "local function unreleased(scope, n)\n"                                    \
     "  return call('ZSCORE', name .. ':n:' .. scope, n) end\n"                 \
-    "local function past(id)\n"         /* of an epoch that is over */         \
+    "local function past(id)\n"         /* of an older epoch */                \
     "  local scope, n = split(id)\n"                                           \
     "  return n and n:sub(1, 8) < floor(scope):sub(1, 8) end\n"                \
-    "local function keep(id, r)\n"      /* until it is over, at least */       \
+    "local function keep(id, r)\n"      /* until it expires, at least */       \
     "  local scope, n = split(id)\n"                                           \
-    "  local due = r.till + r.retention\n"                                     \
-    "  if n then call('ZADD', name .. ':n:' .. scope, due, n) end\n"           \
-    "  if call('PEXPIREAT', bucket(slot), due, 'NX') == 0 then\n"              \
-    "    call('PEXPIREAT', bucket(slot), due, 'GT') end end\n"
+    "  local ends = r.till + r.retention\n"                                    \
+    "  if n then call('ZADD', name .. ':n:' .. scope, ends, n) end\n"          \
+    "  if call('PEXPIREAT', bucket(slot), ends, 'NX') == 0 then\n"             \
+    "    call('PEXPIREAT', bucket(slot), ends, 'GT') end end\n"
 
 /* What is completed, released or renewed has its room already, so these run
    even where maxmemory is reached. */

@@ -172,7 +172,7 @@ void fleet_put(fleet_call *c, int arg, int64_t number);
 int fleet_put_key(const fleet *f, fleet_call *c, const idem_request *rq);
 int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq);
 
-/* What the config says, or its default, of a lease or a retention of 0. */
+/* The lease or retention of a request; of 0 that of the config, or default. */
 uint32_t fleet_lease(const fleet *f, uint32_t lease_ms);
 uint32_t fleet_retention(const fleet *f, uint32_t retention_ms);
 

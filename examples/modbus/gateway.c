@@ -93,7 +93,7 @@ static void finish(const idem_request *r, const idem_claim *claim, int status,
 
 /* ----------------------------------------------------------------- commands */
 
-/* Executes a command that was claimed, as the log says. */
+/* Executes a command that was claimed, after a look at the log. */
 static void execute(const idem_request *r, const idem_claim *claim, int result,
                     long ml)
 {
@@ -181,7 +181,7 @@ static int serve(const uint8_t *adu, int len)
     return modbus_reply(bus, adu, len, registers);
 }
 
-/* Reads and answers one request of a connection; 0 if that is over. */
+/* Reads and answers one request of a connection; 0 if that has ended. */
 static int serve_connection(int fd)
 {
     uint8_t adu[MODBUS_TCP_MAX_ADU_LENGTH];
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     // A request comes at once, and whole: meanwhile nobody else is served.
     modbus_set_indication_timeout(bus, 0, 100000);
     modbus_set_byte_timeout(bus, 0, 0);
-    // libmodbus waits for so long after some errors; 0 is not allowed.
+    // libmodbus waits this time after some errors; 0 is not allowed.
     modbus_set_response_timeout(bus, 0, 1);
     listener = modbus_tcp_listen(bus, 8);
     if (listener < 0)

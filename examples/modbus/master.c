@@ -175,7 +175,7 @@ static int ask(const number *n, uint32_t *retry_ms)
            registers_get(got + 2) == n->sequence ? got[4] : STATUS_NONE;
 }
 
-/* Asks until there is a final answer, as idem_retry says.  The time before a
+/* Asks until there is a final answer, as idem_retry answers.  The time before a
    restart need not count: a number that is too old is never executed. */
 static int command(const number *n)
 {

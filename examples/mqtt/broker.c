@@ -71,7 +71,7 @@ static struct mosquitto *new_client(pumpd *d)
 }
 
 /* After the connection broke: with a new client, which has nothing in hand.
-   With QoS 2 libmosquitto keeps over that what waits to be released, also if
+   With QoS 2 libmosquitto keeps over that what waits to be released, even if
    the broker has forgotten it.  One that is kept is given to us when a later
    message has its number, perhaps after its answer was forgotten; and when
    there are as many as it takes at once, whatever comes is a protocol error,

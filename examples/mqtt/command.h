@@ -20,7 +20,7 @@ enum {
     RETAINED = 0x9A             // retain not supported
 };
 
-// A sender asks for a command for DEADLINE_S at most, and tells the broker to
+// A sender asks for a command for DEADLINE_S at most, and asks the broker to
 // drop what it then still has (message expiry interval), for the broker keeps
 // that as long as we are connected, however busy; while we are away it keeps it
 // for SESSION_S.  What we have in our socket it cannot drop any more: that we
@@ -90,7 +90,7 @@ static inline void command_read_key(command *c, const mosquitto_property *p)
 }
 
 /* Takes a command out of a message, which must stay meanwhile.  Whether the
-   broker thinks it delivers twice says nothing: a sender that asks again sends
+   broker thinks it delivers twice means nothing: a sender that asks again sends
    a new message.  So the DUP flag is not looked at. */
 static inline void command_open(command *c, struct device *device,
                                 const struct mosquitto_message *message,
@@ -162,7 +162,7 @@ static inline char *command_answer_topic(const command *c)
 }
 
 /* Publishes an answer, with QoS 0: if it gets lost, the sender asks again.  It
-   says to which amount: a sender that uses a key for two commands would take
+   has the amount too: a sender that uses a key for two commands would take
    the answer to one for that to the other. */
 static inline void command_answer(const command *c, struct mosquitto *m,
                                   int reason, uint32_t retry_ms,

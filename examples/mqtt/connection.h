@@ -18,9 +18,9 @@ typedef struct connection {
     const char *program;        // for messages
     const char *host, *id;
     int      port, qos;
-    int      reported;          // what is wrong, as it was said since the
+    int      reported;          // what is wrong, as printed since the
     int      refused;           // broker last took us; why it refuses us
-    int      taken_over;        // the broker says: by a client with our id
+    int      taken_over;        // the broker reports: by a client with our id
     int      short_lives;       // connections in a row that ended in SHORT_MS
     long long accepted_ms;      // when the last one was; 0: not yet
     long long empty_ms;         // when nothing waited in its socket
@@ -126,7 +126,7 @@ static inline void connection_look(connection *c, struct mosquitto *m)
     struct pollfd in = { mosquitto_socket(m), POLLIN, 0 };
     long long now = clock_ms();
 
-    if (poll(&in, 1, 0) == 0)           // also if there is no connection
+    if (poll(&in, 1, 0) == 0)           // even if there is no connection
         c->empty_ms = now;
 }
 
@@ -151,7 +151,7 @@ static inline int connection_accepted(connection *c, int result)
     return result == 0;
 }
 
-/* Counts connections that were over at once. */
+/* Counts connections that ended at once. */
 static inline void connection_count(connection *c)
 {
     long long lived = clock_ms() - c->accepted_ms;
@@ -164,7 +164,7 @@ static inline void connection_count(connection *c)
 
 /* Waits before the next attempt to connect.  Two clients with one id end each
    other's connection, each time that one of them connects.  Not every broker
-   says so; in any case limit its rate, and report it to a person. */
+   reports it; in any case limit its rate, and report it to a person. */
 static inline void connection_wait(connection *c)
 {
     connection_count(c);

@@ -76,7 +76,7 @@ static void give_up_interrupted(pumpd *d)
 }
 
 /* Opens the pump's log, and checks that it is the one that the journal
-   knows, or that nobody relies on what it says. */
+   knows, or that nobody relies on its contents. */
 static void open_pump(pumpd *d, size_t state_len)
 {
     int is_first = state_len == 0 && d->table.stats.lost == 0;
@@ -114,7 +114,7 @@ static size_t open_journal(pumpd *d)
     d->config.state_max = STATE_MAX;
     d->config.retention_ms = RETENTION_S * UINT32_C(1000);
     // Nobody else takes over.  A lease that ends, and a retention after it,
-    // would be over for a daemon that is suspended for long while it pours.
+    // would have ended for a daemon that is suspended for long while it pours.
     d->config.lease_ms = IDEM_LEASE_NONE;
     d->config.max_attempts = 255;       // each is looked up in the log first
     d->config.senders = SENDERS;

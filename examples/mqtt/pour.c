@@ -43,8 +43,8 @@ typedef struct sender {
     int      in_hand;           // the broker has not acknowledged the last
     int      refused;           // .. or why it did not take the one before
     int      listening;         // for an answer
-    int      verdict;           // what idem_retry says
-    long long due;              // when that is over, or it is asked
+    int      verdict;           // what idem_retry answered
+    long long due;              // when that ends, or it is asked
     unsigned seed;
     char     reason[12], text[128];
     int      failed;            // 1: not all have poured
@@ -92,7 +92,7 @@ static void decide(sender *s, int answer, uint32_t retry_after_ms)
     s->due = clock_ms() + delay;
 }
 
-/* What a reason code says, as a result of idem.h; none is silence. */
+/* A reason code, as a result of idem.h; none is silence. */
 static int read_reason(const char *reason)
 {
     if (strlen(reason) != 4 || strncmp(reason, "0x", 2) != 0 ||
@@ -174,7 +174,7 @@ static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
 }
 
 /* A client that is new at each connection: one that was connected before would
-   send again what it has in hand, and tell the broker to keep it for as long as
+   send again what it has in hand, and ask the broker to keep it for as long as
    at its first time. */
 static void connect_anew(sender *s)
 {
@@ -195,7 +195,7 @@ static void connect_anew(sender *s)
 
 /* ----------------------------------------------------------------- commands */
 
-/* The broker is to drop what it still has when the time is over: a daemon may
+/* The broker is to drop what it still has when the time ends: a daemon may
    be away, or have much to do.  0 would be without end. */
 static void ask(sender *s, long long left_ms)
 {

@@ -53,7 +53,7 @@ int pump_has(const pump_driver *p, const pump_mark *mark);
 /* Pours.  0: it has poured; -1: nobody knows how much (`why`). */
 int pump_pour(pump_driver *p, const pump_order *order);
 
-/* What the log says of an order.  PUMP_BLIND: it cannot be read (`why`). */
+/* What the log has of an order.  PUMP_BLIND: it cannot be read (`why`). */
 enum { PUMP_BLIND = -1, PUMP_NOTHING = 0, PUMP_BEGAN = 1, PUMP_ENDED = 2 };
 int pump_look(pump_driver *p, const pump_order *order);
 

@@ -74,10 +74,10 @@ static int look(pumpd *d, const pump_order *order, int answer)
     int found = pump_look(&d->pump, order);
 
     if (found == PUMP_BLIND)
-        pumpd_die(d->log, d->pump.why); // pour nothing, and say nothing
+        pumpd_die(d->log, d->pump.why); // pour nothing, answer nothing
     fprintf(stderr, "pumpd: %s: interrupted before%s, it %s\n", order->topic,
             answer == IDEM_UNCERTAIN ? ", or forgotten" : "", words[found]);
-    // No line says something only if the log has all lines.  Of an interrupted
+    // No line means something only if the log has all lines.  Of an interrupted
     // command it has: those from another log have been given up.
     if (found == PUMP_NOTHING && answer == IDEM_UNCERTAIN && !d->log_is_whole)
         found = PUMP_BEGAN;

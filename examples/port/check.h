@@ -172,7 +172,7 @@ static inline const char *port_finish_erase(port_trial *p, uint32_t sector)
     while (p->s->erasing && busy == 1 && patience--)
         busy = (p->s->erasing)(p->s->ctx);
     if (p->s->erasing && busy == 1)
-        return port_wrong(p, from, "erasing never says that it has finished");
+        return port_wrong(p, from, "erasing never returns 0: it has finished");
     if (p->s->erasing && busy)
         return port_wrong(p, from, "erasing fails: 0 is finished, 1 not yet");
     return port_look(p, from, from + p->s->sector_size, 1, p->s->erase

@@ -46,7 +46,7 @@ static inline int esp_idf_is_erased(const uint8_t *block)
     return 1;
 }
 
-/* Some bytes of an encrypted partition, `skip` behind the start of a block; all
+/* Some bytes of an encrypted partition, `skip` after the start of a block; all
    their blocks have at most ESP_IDF_CHUNK bytes. */
 static inline int esp_idf_decrypt(const esp_partition_t *partition, uint32_t at,
                                   uint8_t *dst, uint32_t len)

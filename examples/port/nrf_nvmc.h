@@ -43,7 +43,7 @@ enum { NRF_NVMC_WORD = 4 };
       .prog_size = NRF_NVMC_WORD, .erased = 0xFF, .verify = 1 }
 
 /* True if the flash has these bytes, and pages of that size, and no bootloader
-   there: Nordic's says in the first word for its firmware where it begins. */
+   there: Nordic's has where it begins in the first word for its firmware. */
 static inline int nrf_nvmc_fits(const void *ctx, uint32_t at, uint32_t len)
 {
     uint32_t from = (uint32_t)((uintptr_t)ctx + at);

@@ -41,7 +41,7 @@
 enum { RP2040_PARK_MS = 1000 };         /* that the other core may take */
 enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 
-/* A journal ends here at the latest.  Behind it BTstack keeps its keys, two
+/* A journal ends here at the latest.  After it BTstack keeps its keys, two
    sectors; and where an RP2350 is written to by UF2, the last sector is erased
    (its erratum E10).  Without both: define it as PICO_FLASH_SIZE_BYTES. */
 #ifndef RP2040_FLASH_END
@@ -49,7 +49,7 @@ enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
 #endif
 
 /* `first` is where the journal begins, counted from the start of the flash,
-   behind the program: a number, not one that changes with `sectors` (README.md,
+   after the program: a number, not one that changes with `sectors` (README.md,
    "Where it begins").  A storage that ends beyond RP2040_FLASH_END or begins
    inside a sector does not compile, nor 0 sectors, which is what IDEM_SECTORS
    answers if there is no solution.  Granules of one byte: a page may be

@@ -60,7 +60,7 @@ typedef struct spi_nor {
 
 /* SECTORS is a constant; 0, for which IDEM_SECTORS finds no solution, does not
    compile.  Granules of one byte: such chips have no ECC, and any byte may be
-   programmed by itself.  Chips with ECC need 8 or 16, as their manuals say. */
+   programmed by itself.  Chips with ECC need 8 or 16, as in their manuals. */
 #define SPI_NOR_STORAGE(chip, sectors)                                         \
     { .ctx = (chip), .read = spi_nor_read, .prog = spi_nor_prog,               \
       .erase = spi_nor_erase, .erasing = spi_nor_erasing,                      \
@@ -204,7 +204,7 @@ static inline int spi_nor_erasing(void *ctx)
     return busy || (erased && !spi_nor_is_blank(chip, erased - 1)) ? -1 : 0;
 }
 
-/* Reads what the chip says of itself (JESD216, "SFDP"): two numbers, the lowest
+/* Reads two numbers of the chip's description (JESD216, "SFDP"), the lowest
    byte first. */
 static inline int spi_nor_parameters(spi_nor *chip, uint32_t at,
                                      uint32_t numbers[2])
@@ -222,7 +222,7 @@ static inline int spi_nor_parameters(spi_nor *chip, uint32_t at,
     return 0;
 }
 
-/* The chip's last address; the highest there is if the chip does not tell, as
+/* The chip's last address; the highest there is if the chip has no SFDP, as
    some old ones: the last byte of an identity means a size for some makers
    only.  < 0 if the bus fails. */
 static inline int spi_nor_last(spi_nor *chip, uint32_t *last)

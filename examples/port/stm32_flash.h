@@ -142,7 +142,7 @@ static inline uint32_t stm32_flash_size(const stm32_flash *f)
 #endif
 }
 
-/* True if the bank has these bytes: an erase of a page behind its end would be
+/* True if the bank has these bytes: an erase of a page beyond its end would be
    one of another page, the program's perhaps. */
 static inline int stm32_flash_fits(const stm32_flash *f, uint32_t at,
                                    uint32_t len)

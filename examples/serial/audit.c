@@ -269,7 +269,7 @@ static void sum_up_the_meter(void)
     }
 }
 
-/* True if an answer says what is so: that pour, that label is this command's,
+/* True if an answer is true: that pour, that label is this command's,
    and the meter was there. */
 static int is_true(uint32_t index, unsigned result, const char *hex)
 {

@@ -28,7 +28,7 @@ typedef struct audit_again {
 } audit_again;
 
 /* dir has `answers`, and what the device left: with idem.h `flash` and
-   `labels`, without it `ledger` and `labels`.  Returns 0, or -1 after saying
+   `labels`, without it `ledger` and `labels`.  Returns 0, or -1 after printing
    what cannot be read. */
 int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
                int with_idem);

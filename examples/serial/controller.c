@@ -41,7 +41,7 @@ typedef struct pending {
     long long first_ms;         /* when it was sent first, */
     uint32_t times;             /* and how often since */
     int      listening;         /* 1: for its answer */
-    long long due;              /* when that is over, or it is sent */
+    long long due;              /* when that ends, or it is sent */
 } pending;
 
 static struct {

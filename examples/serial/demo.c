@@ -200,7 +200,7 @@ static int take_option(const char *name, const char *value)
 
 int main(int argc, char **argv)
 {
-    static const line_rates usual = { 15, 10, 15, 5 };
+    static const line_rates default_rates = { 15, 10, 15, 5 };
     static run runs[RUNS];
     const char *slash = strrchr(argv[0], '/');
     uint32_t k;
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     options.seed = 1;
     options.kill_ms = 80;
     options.early_ms = 6;
-    options.rates = usual;
+    options.rates = default_rates;
     options.last_run = RUNS - 1;
     snprintf(options.bin, sizeof options.bin, "%.*s",
              slash ? (int)(slash - argv[0]) : 1, slash ? argv[0] : ".");

@@ -35,8 +35,8 @@
  * bytes into a ring, or only does protocol_decode.
  *
  * A command has a key or a number.  Its response is kept for a day; a number is
- * refused after that, for ever, but a key is new again.  The scope is what the
- * message says, which nobody has proved: on a line that several share, whoever
+ * refused after that, for ever, but a key is new again.  The scope is from the
+ * message, and nobody has proved it: on a line that several share, whoever
  * is on it can use another's keys, and with numbers the place of a sender, for
  * ever.
  *
@@ -128,7 +128,7 @@ typedef struct device {
 
 /* Opens the device's memory of commands; storage as in idem_config.  Kept by
    pointer: port, storage, memory; and the device must not be moved.  Returns
-   what idem_open does; IDEM_E_ARG also if it was given no secret.  Unless it is
+   what idem_open does; IDEM_E_ARG even if it was given no secret.  Unless it is
    IDEM_OK, the device does not answer: senders ask again. */
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size);

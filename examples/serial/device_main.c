@@ -83,7 +83,7 @@ static void append(const char *path, const char *text, size_t len)
 }
 
 /* ---------------------------------------------------------------------------
-   the label printer: a file, a line a label.  A label that was cut short is
+   the label printer: a file, a line a label.  A label that was interrupted is
    completed with VOID when the printer starts, as a real one feeds paper.
    ------------------------------------------------------------------------ */
 

@@ -105,7 +105,7 @@ static int connect_unix(const char *path)
     return -1;
 }
 
-/* *why is set where errno does not say it. */
+/* *why is set where errno does not have it. */
 static int connect_tcp(const char *host_and_port, const char **why)
 {
     char host[256];

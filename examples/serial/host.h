@@ -16,7 +16,7 @@ uint32_t host_random(uint32_t *seed, uint32_t below);
 /* Opens "unix:PATH" or "tcp:HOST:PORT" by connecting, anything else as a
    terminal, which becomes raw: no echo, no translation.  Reads and writes do
    not block, and a line that is closed raises no SIGPIPE from then on.  Returns
-   the descriptor, or -1 after saying why. */
+   the descriptor, or -1 after printing the cause. */
 int host_open_line(const char *name);
 int host_make_raw(int fd);
 

@@ -176,7 +176,7 @@ static void read_progress(run *r)
     r->over = len == 0;
 }
 
-static void carry(line *l, int from, uint32_t now)
+static void forward(line *l, int from, uint32_t now)
 {
     uint8_t bytes[512];
     int len = host_read(from, bytes, sizeof bytes, 0);
@@ -185,7 +185,7 @@ static void carry(line *l, int from, uint32_t now)
         line_take(l, bytes, (size_t)len, now);
 }
 
-/* One round: wait, carry what came, deliver what is due, kill. */
+/* One round: wait, forward and deliver frames, kill. */
 static void step(run *r)
 {
     struct pollfd wait[3];
@@ -201,12 +201,12 @@ static void step(run *r)
     if (poll(wait, 3, most < 5 ? most : 5) < 0 && errno != EINTR)
         host_die("poll");
     now = host_millis();
-    carry(&r->down, r->to_controller.master, now);
+    forward(&r->down, r->to_controller.master, now);
     if (wait[1].revents && r->kill_waits) {
         r->kill_waits = 0;
         r->kill_at += now;
     }
-    carry(&r->up, r->to_device.master, now);
+    forward(&r->up, r->to_device.master, now);
     if (wait[2].revents)
         read_progress(r);
     look_after_device(r, now);

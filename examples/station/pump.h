@@ -22,7 +22,7 @@
 // Digits of scope and key, a sign between, a number of 21 characters.
 enum { PUMP_ID = 2 * 255 + 1 + 21 + 1, PUMP_LINE = PUMP_ID + 32 };
 
-/* What the log says of a command, and so what is to be done with it */
+/* What the log has of a command, and so what is to be done with it */
 enum {
     PUMP_MAY_POUR,
     PUMP_HAS_POURED,

@@ -242,7 +242,7 @@ static void device_close(struct device *d)
     free(d->read);
 }
 
-/* The time of a command: after as many as there are slots the oldest is over. */
+/* The time of a command: the oldest key expires when all slots are in use. */
 static uint32_t device_now(const struct device *d, uint64_t number)
 {
     return (uint32_t)number * (DAY_MS / d->config.capacity);
@@ -490,7 +490,7 @@ static void count_flash(void)
 }
 
 /* ---------------------------------------------------------------------------
-   Who takes part in M4: each executes so many commands, durable together
+   Who takes part in M4: each executes `count` commands, durable together
    ------------------------------------------------------------------------ */
 static struct device each, batch;
 
@@ -585,7 +585,7 @@ static const struct subject subjects[] = {
 };
 
 /* Microseconds of a command of each: those that go one by one change places
-   after each command, and their medians are what the turn has to say. */
+   after each command, and their medians are the figures of the turn. */
 static void take_turn(double us[COUNT(subjects)])
 {
     struct sample samples[COUNT(subjects)];

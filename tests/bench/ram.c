@@ -100,7 +100,7 @@ FLAT static uint64_t hash_payload(const void *payload)
     return inside_hash_final(&state);
 }
 
-/* Zeros, each page of which was written to: volatile, for out of malloc and
+/* Zeros, with each page written to: volatile, for out of malloc and
    memset compilers make calloc, whose pages come only when they are used. */
 static void *warm_alloc(size_t size)
 {
@@ -317,13 +317,13 @@ static int entry_complete(struct entry *e, const struct ticket *ticket,
 }
 
 /* Completed keys, the oldest first: a ring */
-struct due {
+struct expiry {
     unsigned char key[KEY_LEN];
     uint32_t until, place;
 };
 
 static struct {
-    struct due *ring;
+    struct expiry *ring;
     size_t size, first, count;
 } queue;
 
@@ -338,22 +338,22 @@ static void queue_put(const unsigned char *key, uint32_t until,
                       uint32_t place)
 {
     size_t at = queue.first + queue.count++;
-    struct due *due = &queue.ring[at < queue.size ? at : at - queue.size];
+    struct expiry *last = &queue.ring[at < queue.size ? at : at - queue.size];
 
-    memcpy(due->key, key, KEY_LEN);
-    due->until = until;
-    due->place = place;
+    memcpy(last->key, key, KEY_LEN);
+    last->until = until;
+    last->place = place;
 }
 
-static const struct due *queue_take(uint32_t now_ms)
+static const struct expiry *queue_take(uint32_t now_ms)
 {
-    const struct due *due = &queue.ring[queue.first];
+    const struct expiry *first = &queue.ring[queue.first];
 
-    if (!queue.count || !entry_expired(due->until, now_ms))
+    if (!queue.count || !entry_expired(first->until, now_ms))
         return NULL;
     queue.first = queue.first + 1 < queue.size ? queue.first + 1 : 0;
     queue.count--;
-    return due;
+    return first;
 }
 
 /* ------------------------------------------------------------------- khash */
@@ -400,10 +400,10 @@ static void plain_close(void)
 
 static void plain_expire(uint32_t now_ms)
 {
-    const struct due *due;
+    const struct expiry *first;
 
-    while ((due = queue_take(now_ms)) != NULL)
-        kh_del(plain, plain, plain_at(due->key, due->place));
+    while ((first = queue_take(now_ms)) != NULL)
+        kh_del(plain, plain, plain_at(first->key, first->place));
 }
 
 static int plain_begin(struct ticket *ticket, unsigned char *response,

@@ -321,7 +321,7 @@ part_builds() {
     echo 'const char *const built = __FILE__ " " __TIME__;' \
         >> "$one/examples/hello.c"
     sleep 1
-    run "a build that tells the time" make -s -C "$one" build/hello
+    run "a build that has the time in it" make -s -C "$one" build/hello
     run "that differs" not alike
     nothing_stale
     if [ "$short" = 1 ]; then
@@ -367,14 +367,14 @@ kept() {
 nothing_stale() {
     header=$out/anew/number.h expected=1
     mkdir -p "$out/anew"
-    echo '#define SAID 1' > "$header"
+    echo '#define LEVEL 1' > "$header"
     cat > "$out/anew/print.c" << 'END'
 #include <stdio.h>
 #include "number.h"
 #ifndef MORE
 #define MORE 0
 #endif
-int main(void) { printf("%d\n", SAID + MORE); return 0; }
+int main(void) { printf("%d\n", LEVEL + MORE); return 0; }
 END
     touch -d '1 hour ago' "$header" "$out/anew/print.c"
     run "built" built_anew

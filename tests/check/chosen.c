@@ -23,7 +23,7 @@ enum { BITS = 15 };                 // of a key's number; a block for each
 
 /* Crafting for FNV-1a, one step of which is hash = (hash ^ byte) * prime: the
    first four bytes make the hash 0, which a byte 0 leaves as it is, and five
-   others do too.  Behind the key comes the scope's length, 0. */
+   others do too.  After the key comes the scope's length, 0. */
 static const unsigned char to_zero[] = { 0xCC, 0x24, 0x31, 0xC4 };
 static const unsigned char back_to_zero[] = { 0x7C, 0x00, 0x94, 0x24, 0x34 };
 

@@ -94,7 +94,7 @@ static void *open_new(idem_table *table, const idem_config *config)
     return memory;
 }
 
-/* Basic blocks of a command of so many senders in turn, all at their quota,
+/* Basic blocks of a command of each sender in turn, all at their quota,
    whose keys begin at a number. */
 static uint64_t cost_of_evictions(idem_table *table, uint32_t senders,
                                   uint32_t key)
@@ -158,7 +158,7 @@ int main(void)
 
     printf("opening, %d keys: %.1f basic blocks each; in another order, %.1f\n"
            "a command at the quota: %u basic blocks; beside %d outcomes, %u; of "
-           "a sender with so many undelivered, %u\n",
+           "a sender with as many undelivered, %u\n",
            KEYS, in_order, not, (unsigned)few, KEYS, (unsigned)many,
            (unsigned)kept);
     return not > MOST * in_order || many > MOST * few || kept > MOST * few;

@@ -46,7 +46,7 @@ clean spelling codespell -L nd --skip '*vectors_*,*.base64' \
 clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
     -o "$out/o"
 # This also warns of a frame without a bound.
-# But of one for hosts, whose contract says so.
+# But of one for hosts, whose contract has that.
 stack_frames() {
     gcc -std=c99 -Os -fstack-usage -I. -c $source -o "$out/o.o" &&
         awk '$1 !~ /:idem_begin_many$/ && ($2 > 512 || $3 == "dynamic")' \

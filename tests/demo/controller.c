@@ -20,7 +20,7 @@ static void hear(uint32_t index, uint8_t result)
     take_answer(&m, clock_ms());
 }
 
-/* A machine sleeps for so long before it asks again: it is too late for that. */
+/* A machine sleeps this time before it asks again: it is too late for that. */
 static void sleeps(long long ms)
 {
     memset(&c, 0, sizeof c);

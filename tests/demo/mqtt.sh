@@ -20,7 +20,7 @@ pour=$B/pour
 start_daemon() {
     port=$1 qos=$2
     shift 2
-    : >"$name/total"            # the one before it said that it was ready
+    : >"$name/total"            # the one before it printed that it was ready
     ${run_with:-} "$B/pumpd" --port "$port" --qos "$qos" \
         --id "pumpd-$name" --ml-ms 5 --journal "$name/journal" \
         --log "$name/log" "$@" \
@@ -107,7 +107,7 @@ run_blindly() {
     some_twice "$4"
 }
 
-# ask KEY ML [options]: one command of the sender "panel"; its status must say
+# ask KEY ML [options]: one command of the sender "panel"; its status must be
 # whether it has poured
 ask() {
     key=$1 ml=$2
@@ -152,11 +152,11 @@ count() { cat "$name"/log* | grep -c "^$(line "$1" "$2" "$3")"; }
 
 nothing() { :; }
 before_it() { sed -i '$d' "$name/log"; }
-behind_it() { line ends "$1" "$2" >>"$name/log"; }
+after_it() { line ends "$1" "$2" >>"$name/log"; }
 torn() { line ends "$1" "$2" | head -c 20 >>"$name/log"; }
 rotated() { mv "$name/log" "$name/log.1"; }
 emptied() { : >"$name/log"; }
-cut_short() { truncate -s 70 "$name/log"; }
+truncated() { truncate -s 70 "$name/log"; }
 long_ago() {                            # and its key was forgotten since
     before=$(line begins "$1" "$2" && line ends "$1" "$2")
     sed -i "1r /dev/stdin" "$name/log" <<END
@@ -164,7 +164,7 @@ $before
 END
 }
 
-# What a log can say of a crash, and when it is not to be believed.
+# What a log can have of a crash, and when it is not to be believed.
 sensor() {
     poured="0x00 poured 9 ml"
     unknown="0x83 check the cup"
@@ -173,7 +173,7 @@ sensor() {
     stop_daemon
     interrupt a 9 nothing "$unknown"
     interrupt b 9 before_it "$poured"
-    interrupt c 9 behind_it "$poured"
+    interrupt c 9 after_it "$poured"
     interrupt d 9 torn "$unknown"
     is "$(grep -c 'had not poured' "$name-pumpd.log")" 1
     is "$(count begins a 9) $(count ends a 9)" "1 0"
@@ -187,7 +187,7 @@ sensor() {
     start_daemon "$broker_port" 1
     is "$(ask u 5)" "u 5 0x00 poured 5 ml"
     stop_daemon
-    interrupt g 9 cut_short "$unknown"
+    interrupt g 9 truncated "$unknown"
     is "$(cat "$name/log" | grep -c ' 6[67] ')" 0
     start_daemon "$broker_port" 1
     is "$(ask a 9)" "a 9 $unknown"
@@ -402,7 +402,7 @@ asleep() {
     stop_daemon
 }
 
-# start_script WHAT ...: a broker that does what broker.py says, at $script_port
+# start_script WHAT ...: a broker that does as in broker.py, at $script_port
 start_script() {
     what=$1
     shift

@@ -409,7 +409,7 @@ refusing() {
     refusing=$(head -n 1 refusing)
 }
 
-# has_printed LINES: more than so many
+# has_printed LINES: more than that
 has_printed() { [ "$(wc -l <refusing)" -gt "$1" ]; }
 
 if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
@@ -420,7 +420,7 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     refused "refuses the subscription: Not authorized" \
         sh -c '"$0" --retry 50 --deadline 1 "$@" <command' "$B/pour"
     grep -q "given up" printed || fail "it was not given up"
-    # A broker that refuses the client: said once, however often it is asked.
+    # A broker that refuses the client: printed once, however often it is asked.
     refusing all
     "$B/pumpd" --port "$refusing" --journal s --log s.log >printed 2>&1 &
     pid=$!
@@ -431,7 +431,7 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
         [ "$(wc -l <printed)" -le 4 ] ||
             fail "the refusal was not printed exactly once"
     passed=$((passed + 1))
-    # One that refuses each command: said once, too.
+    # One that refuses each command: printed once, too.
     refusing each
     timeout 20 "$B/pour" --port "$refusing" --retry 50 --deadline 1 a 5 \
         >printed 2>&1 || :

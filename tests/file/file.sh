@@ -58,7 +58,7 @@ expect() {
 audit() { awk "$@" -f tests/targets/audit.awk "$ledger"; }
 log() { "$@" >> "$ledger"; }
 
-# work COUNT [BEFORE IT...]: so many commands more
+# work COUNT [BEFORE IT...]: that many commands more
 work() {
     count=$1
     shift

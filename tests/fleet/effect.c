@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     expect("a half line is none", 10 + EFFECT_NONE, write_half, "pump-2", 0);
     expect("a half line does not become another's", 10 + EFFECT_NONE,
            write_half, "pump-2?", -1);
-    expect("cut short", 1, cut, "pump-2", 0);
+    expect("truncated", 1, cut, "pump-2", 0);
     expect("emptied", 1, empty, "pump-2", 0);
     expect("rotated", 1, rotate, "pump-2", 0);
     expect("removed", 1, remove_it, "pump-2", 0);

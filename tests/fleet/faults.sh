@@ -291,7 +291,7 @@ signal=TERM; end $cluster
 
 # PostgreSQL
 faults transaction "$postgres_url#bought" "PostgreSQL, own transaction"
-faults dropped "$postgres_url#dropped" "PostgreSQL, what is over"
+faults dropped "$postgres_url#dropped" "PostgreSQL, what has expired"
 faults forgotten "$postgres_url#forgotten" "PostgreSQL, gone before its lease"
 for setting in fsync full_page_writes; do
     $psql -c "ALTER SYSTEM SET $setting = off" -c 'SELECT pg_reload_conf()' \

@@ -28,7 +28,7 @@ build() {
         -o "$B/$name.$$" && mv "$B/$name.$$" "$B/$name" || exit 1
 }
 
-# count TEXT: adds what the last line of a program says that it has checked
+# count TEXT: adds the number of checks that a program's last line reports
 count() {
     more=$(echo "$1" | sed -n 's/.*: \([0-9]*\) checks passed.*/\1/p')
     passed=$((passed + more))
@@ -46,7 +46,7 @@ beside() {
     for part in "$@"; do
         eval "wait \$pid_$part" || {
             failed="$failed $part"
-            echo >>"$work/$part"        # its last line says why
+            echo >>"$work/$part"        # its last line has the cause
         }
         sed '$d' "$work/$part"
         count "$(tail -n 1 "$work/$part")"

@@ -57,7 +57,7 @@ kill_at() {
         -e inject="$2:signal=SIGKILL:when=$1"; } 2>/dev/null &&
         fail "the consumer ended before call $1 of $2"
     kills=$((kills + 1))
-    ahead redis 10                  # its lease is over
+    ahead redis 10                  # its lease has ended
 }
 
 # Killed before write number 1, 2, 3 ... of its main thread, and of the thread
@@ -104,7 +104,7 @@ too_late() {
     echo "too late: a record that was interrupted is reported"
 }
 
-# has_begun NUMBER: at least so many records
+# has_begun NUMBER: at least that many records
 has_begun() {
     [ "$(grep -c '^begins' "$work/$kafka_name.log")" -ge "$1" ]
 }

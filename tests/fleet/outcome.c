@@ -87,7 +87,7 @@ static void expect(const char *name, idem_outcome outcome)
 
 int main(void)
 {
-    // What assert says of these
+    // What assert prints of these
     if (!freopen("/dev/null", "w", stderr))
         return 2;
     expect("too long a response", (idem_outcome){

@@ -76,7 +76,7 @@ void effect_die(const char *what, const char *why)
 }
 
 /* Pours with a lease that was asked for now.  It comes to its end, or stops
-   while the lease is held; with the machine awake for so long at most. */
+   while the lease is held; with the machine awake for that time at most. */
 static void expect(const char *name, int to_its_end, long long awake_most_ms)
 {
     static gateway g = { .ml_ms = POUR_MS, .lease_ms = LEASE_MS,

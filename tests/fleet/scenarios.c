@@ -396,7 +396,7 @@ static void do_numbers(uint32_t first, uint32_t last)
     }
 }
 
-/* So many are over at once that not all of them raise the floor; the highest
+/* Too many expire at once for all of them to raise the floor; the highest
    ended neither first nor last. */
 static void numbers(void)
 {
@@ -412,7 +412,7 @@ static void numbers(void)
     do_numbers(1021, 1021);
 }
 
-#define CROWD "{SELECT count(*) FROM dropped}"
+#define DROPPED "{SELECT count(*) FROM dropped}"
 
 static const struct luck { const char *name, *line; } lucks[] = {
     { "down_at_start", "open:storage U1:storage" },
@@ -478,9 +478,10 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "{SELECT count(pg_terminate_backend(pid)) > 0 FROM pg_stat_activity "
       "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}t "
       "B3:storage B3 B#1:old" },
-    // What is over is dropped by claims; numbers stay old.
-    { "dropped", "open B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 " CROWD "8 "
-      "wait3900000 close open B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
+    // Claims drop what has expired; numbers stay old.
+    { "dropped", "open B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 "
+      DROPPED "8 wait3900000 close open B3 "
+      DROPPED "3 B#3:old B#4:old B#5 B1 B2" }
 };
 
 static void luck(void)

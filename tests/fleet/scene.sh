@@ -57,7 +57,7 @@ chaos() {
     children=
 }
 
-# end_scene CHECKS: ends its programs; so many checks have passed
+# end_scene CHECKS: ends its programs; CHECKS have passed
 end_scene() {
     end_children TERM
     passed=$((passed + $1))
@@ -213,7 +213,7 @@ stops() {
     cat "$work/pouring"
 }
 
-# A log that is not the fleet's does not say what another gateway has begun: as
+# A log that is not the fleet's does not have what another gateway has begun: as
 # one that is made anew on a second machine, or after a loss.
 another_log() {
     name=another_log
@@ -226,7 +226,7 @@ another_log() {
     children="$children $!"
     wait_for grep -q begins "$work/$name/log"
     signal=KILL; end "$gateway_1"
-    ahead redis 10                      # its lease is over
+    ahead redis 10                      # its lease has ended
     timeout 20 "$B/fleet/gateway" --port "$broker_port" --id other \
         --secret "$work/secret" --log "$work/$name/log-2" \
         --store "$redis_url#another_log" 2>"$work/refused" >/dev/null

@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 enum { LEASE = 100000, KEPT = 300000, HOUR = 3600000, RESPONSE_MAX = 16 };
-// DynamoDB knows time to the second: so much longer something may be left.
+// DynamoDB knows time to the second: this much longer something may be left.
 enum { LONGER_MS = 2100 };
 
 static idem_config config = {
@@ -162,7 +162,7 @@ static idem_request request_of(const call *w, char id[CALL_ID])
     return rq;
 }
 
-/* Something that ends at `end` has so much left. */
+/* Something that ends at `end` has `ms` left. */
 static void check_left(int64_t ms, int64_t end)
 {
     int64_t left = end - current->now;
@@ -210,7 +210,7 @@ static void check_reply(const known *k, const idem_reply *r,
     CHECK(r->age_ms < HOUR);
 }
 
-/* What a claim says of the key: if it is granted. */
+/* What a claim means for the key: if it is granted. */
 static void claimed(known *k, const idem_request *rq)
 {
     uint32_t lease = rq->lease_ms ? rq->lease_ms : config.lease_ms;
@@ -551,7 +551,7 @@ static void do_word(subject *s)
     }
 }
 
-/* Runs a line, of a subject that is open unless it says so. */
+/* Runs a line, of a subject that is open unless the line closes it. */
 static void do_line(subject *s, const char *line)
 {
     for (at = line; *at && (!at_is("reopen") || s->kind != RAM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The same calls on each subject: idem.h in RAM or in a file, or a fleet.  Time
- * passes when a test says so: idem.h gets another tick, the clock of a store is
+ * passes when a test asks: idem.h gets another tick, the clock of a store is
  * set ahead (servers/ahead.c).  The code of idem.h is here, once. */
 #ifndef SUBJECT_H
 #define SUBJECT_H

@@ -19,7 +19,7 @@ M32 = 0xffffffff
 
 # ------------------------------------------------------------------- hashes
 
-# By bits: the words that it starts from, and by how much they are turned.
+# By bits: the words that it starts from, and by how much they are rotated.
 SIP = {
     64: ((0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261,
           0x7465646279746573), (13, 16, 17, 21, 32)),
@@ -40,20 +40,20 @@ def sip(secret, data, bits, strong=False):
     if twice:
         v[1] ^= 0xee
 
-    def turn(x, n):
+    def rotate(x, n):
         return ((x << n) | (x >> (bits - n))) & mask
 
     def round_():
         v[0] = (v[0] + v[1]) & mask
-        v[1] = turn(v[1], a) ^ v[0]
-        v[0] = turn(v[0], half)
+        v[1] = rotate(v[1], a) ^ v[0]
+        v[0] = rotate(v[0], half)
         v[2] = (v[2] + v[3]) & mask
-        v[3] = turn(v[3], b) ^ v[2]
+        v[3] = rotate(v[3], b) ^ v[2]
         v[0] = (v[0] + v[3]) & mask
-        v[3] = turn(v[3], d) ^ v[0]
+        v[3] = rotate(v[3], d) ^ v[0]
         v[2] = (v[2] + v[1]) & mask
-        v[1] = turn(v[1], c) ^ v[2]
-        v[2] = turn(v[2], half)
+        v[1] = rotate(v[1], c) ^ v[2]
+        v[2] = rotate(v[2], half)
 
     padded = data + bytes(size - 1 - len(data) % size) + bytes([len(data) & 255])
     for at in range(0, len(padded), size):
@@ -164,7 +164,7 @@ class Header:
 
 
 def header_of(device, data):
-    """What bytes say, if they are right."""
+    """A header from its bytes, if they are right."""
     words = [int.from_bytes(data[i:i + 4], "little")
              for i in range(0, HEADER, 4)]
     unsummed = data[:14] + bytes(2) + data[16:HEADER - 4]
@@ -389,7 +389,7 @@ def raise_floor(table, sender, number):
 
 
 def has_gone(device, table, slot):
-    """Whether a sender's record says so, of the floor's epoch."""
+    """Whether a sender's record has it gone, of the floor's epoch."""
     if not slot.is_number:
         return False
     sender = strong_hash(device, slot.scope)
@@ -400,7 +400,7 @@ def has_gone(device, table, slot):
 
 def comes(device, table, slot):
     """A number raises its sender's floor to its epoch.  It is not gone, nor are
-    those above it, whatever a record before it says."""
+    those above it, whatever a record before it has."""
     if slot.is_number:
         sender, number = strong_hash(device, slot.scope), number_of(slot.key)
         raise_floor(table, sender, (number[0], 0))
@@ -409,7 +409,7 @@ def comes(device, table, slot):
 
 
 def apply_sender(device, table, r):
-    """What a sender's record says: it was forgotten; or its floor, and whether
+    """Applies a sender's record: it was forgotten; or its floor, and whether
     all numbers up to that are gone."""
     if r.floor == (0, 0):
         table.slots = {n: slot for n, slot in table.slots.items()
@@ -486,7 +486,7 @@ def is_past(device, table, slot):
 
 
 def apply(device, table, r):
-    """What a record says becomes so."""
+    """Applies a record to the table."""
     time = table.time
     if r.orphan or not r.fits:
         return
@@ -527,17 +527,17 @@ def apply(device, table, r):
         slot.undelivered = False
 
 
-def is_unproven(r, at, behind):
-    """Whether an orphan is none that was written, perhaps; `behind`: the end of
+def is_unproven(r, at, expected):
+    """Whether an orphan may be none that was written; `expected`: the end of
     the record before it."""
-    return r.orphan == OTHER_CLAIM or r.orphan and at != behind
+    return r.orphan == OTHER_CLAIM or r.orphan and at != expected
 
 
 def read_sector(device, table, header, named_by):
     """The records of a sector; `named_by`: the last header that names it.
     Returns whether any are lost, or may be torn: no key ages until the next
     header."""
-    at = behind = device.front
+    at = expected = device.front
     dirty = 0
     end = named_by.previous_end if named_by else device.sector_size
     gap, lost = False, set()
@@ -549,13 +549,13 @@ def read_sector(device, table, header, named_by):
                 dirty = at
             at += device.granule
             continue
-        gap = gap or at > behind
-        if gap and (behind < header.relocated_end or r.flags & DURABLE):
-            lost.add("D1" if behind < header.relocated_end else "D2")
+        gap = gap or at > expected
+        if gap and (expected < header.relocated_end or r.flags & DURABLE):
+            lost.add("D1" if expected < header.relocated_end else "D2")
             gap = False
-        if is_unproven(r, at, behind):
+        if is_unproven(r, at, expected):
             gap = gap or r.orphan == OTHER_CLAIM
-            behind = r.end
+            expected = r.end
             at += device.granule
             continue
         advance(device, table, table.time + orphan_time)
@@ -564,7 +564,7 @@ def read_sector(device, table, header, named_by):
         apply(device, table, r)
         if not r.fits and not r.orphan:
             lost.add("D8")
-        behind = at = r.end
+        expected = at = r.end
     if gap and named_by and named_by.first:
         while at < device.sector_size:
             r = record_of(device, header, at, table.slots)
@@ -575,14 +575,14 @@ def read_sector(device, table, header, named_by):
                     lost.add("D2")
                 break
             at += device.granule
-    if named_by and (behind < end or gap and not named_by.first):
+    if named_by and (expected < end or gap and not named_by.first):
         lost.add("D3")
-    if not named_by and behind < header.relocated_end:
+    if not named_by and expected < header.relocated_end:
         lost.add("D1")
     if not named_by and not header.batched and \
-            dirty >= behind + device.record_max:
+            dirty >= expected + device.record_max:
         lost.add("D4")
-    if header.longest > device.record_max and (gap or dirty >= behind):
+    if header.longest > device.record_max and (gap or dirty >= expected):
         lost.add("D9")
     table.lost |= lost
     return bool(lost) or gap
@@ -625,9 +625,9 @@ def is_stale(device, table, headers, header):
     return bool(between)
 
 
-def is_passed_over(header, behind):
+def is_skipped(header, newer):
     """No header names it, and the next one names an older one."""
-    named = [after.previous for after in behind]
+    named = [after.previous for after in newer]
     return header.sequence not in named and named[0] < header.sequence
 
 
@@ -636,7 +636,7 @@ def sectors_that_count(table, headers, head):
     sectors = [h for s, h in sorted(headers.items())
                if head.tail <= s <= head.sequence]
     sectors = [h for i, h in enumerate(sectors)
-               if h is head or not is_passed_over(h, sectors[i + 1:])]
+               if h is head or not is_skipped(h, sectors[i + 1:])]
     named = sectors[0].previous if sectors[0].sequence == head.tail else 0
     for header in sectors:
         if header.previous != named:
@@ -736,7 +736,7 @@ def read(device):
 # ---------------------------------------------------------------- comparison
 
 def found_in(device, table, scopes):
-    """The same as a line of history says."""
+    """The same as in a line of history."""
     keys = []
     for slot in table.slots.values():
         age = (table.time - slot.time) & M32

@@ -72,7 +72,7 @@ h 4 $mismatch"
     done
     printf 'i 2' | timeout 60 "$B/coap/pour" "$port" \
         >"$work/answers/printed" 2>>"$work/answers.log"
-    is "cut short: $? $(cat "$work/answers/printed")" "cut short: 2 "
+    is "interrupted: $? $(cat "$work/answers/printed")" "interrupted: 2 "
     for words in "x a 1" "70000 a 1" "$port a"; do
         "$B/coap/pour" $words 2>>"$work/answers.log"
         is "$words: $?" "$words: 2"
@@ -204,9 +204,9 @@ held() {
     wait_for has_more
 }
 
-# What comes right behind a restart is not begun before it: it would be cut off.
-behind() {
-    name=behind
+# What comes right after a restart is not begun before it: it would be cut off.
+after() {
+    name=after
     from=$(free_udp_port)
     start
     kill -STOP "$daemon"
@@ -225,8 +225,8 @@ behind() {
     is "$(ask "$from 64 3/0/4 -")" 2.04
     wait_for boots 4
     stop
-    is "$(grep -c 'begins\|poured' "$work/behind/log")" 2
-    echo "behind: what comes behind a restart is done after it"
+    is "$(grep -c 'begins\|poured' "$work/after/log")" 2
+    echo "after: what comes right after a restart is done after it"
 }
 
 # What came before the server was suspended for a day is a copy, as before.
@@ -248,7 +248,7 @@ suspended() {
     echo "suspended: a copy is known a day later, its pump has stopped"
 }
 
-# A server that is silent for long: no message of pour is older than it says,
+# A server that is silent for long: no message of pour is older than its age,
 # or comes after its deadline; and the next command is new.
 silence() {
     name=silence
@@ -269,7 +269,7 @@ silence() {
     await_children
     is "$(cut -d ' ' -f 3-4 "$work/silence/answers" | uniq -c | tr -s ' ' |
         paste -sd '|' -)" " 1 0.00 given| 24 2.04 "
-    echo "silence: no message is older than it says, none is too late"
+    echo "silence: no message is older than its age, none is too late"
 }
 
 # A signal ends the server when its pump has stopped, and has been answered.
@@ -380,7 +380,7 @@ for at in range(300):
     is "$(ask "0 1 pour 65001=noise 2")" "2.04 poured 2 ml"
     is "$(wc -l <"$work/noise.log")" 0
     stop
-    echo "noise: says nothing"
+    echo "noise: answers nothing"
 }
 
 # chaos KILLS COMMANDS: four senders at once
@@ -416,7 +416,7 @@ ports
 floods
 busy
 reboot
-behind
+after
 suspended
 silence
 ended

@@ -83,8 +83,8 @@ refuses() {
 
 chaos_options="--ml-ms 1"       # of the server
 
-# chaos_begins PROTOCOL ONE_IN: the server, behind a network that harms one piece
-# in so many, at $network_port.  The same $kills, the same harm.
+# chaos_begins PROTOCOL ONE_IN: the server, behind a network that harms one
+# piece in ONE_IN, at $network_port.  The same $kills, the same harm.
 chaos_begins() {
     name=chaos
     start $chaos_options

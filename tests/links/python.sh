@@ -26,7 +26,7 @@ alike() {
     done
     "$B/python/retry" <"$examples/python/retry.txt" |
         diff - "$examples/python/retry.txt" >&2 ||
-        fail "idem_retry does not wait as retry.txt says"
+        fail "idem_retry does not wait as in retry.txt"
     echo "retry: C and Python wait alike," \
         "$(grep -vc '^#' "$examples/python/retry.txt") cases and" \
         "$(wc -l <"$work/chance") by chance, SEED=$seed"
@@ -40,7 +40,7 @@ import queue, time, types, outbox'; cat; } | timeout 60 python3 - "$examples/pyt
 }
 
 # heard [NAME VALUE]...: what an answer with these user properties is taken for,
-# whose text cannot end a line of the list, or say anything to a terminal
+# whose text cannot end a line of the list, or print escapes on a terminal
 heard() {
     with_outbox "$@" <<'END'
 link = outbox.Link.__new__(outbox.Link)
@@ -94,8 +94,8 @@ END
 }
 
 # aged WALL RUNNING [BEFORE]: the age of a command in s, after the clock on the
-# wall went by so much and the other one by so much; sent first before a restart,
-# so long ago by the clock on the wall
+# wall went by WALL and the other one by RUNNING; sent first before a restart,
+# BEFORE ago by the clock on the wall
 aged() {
     with_outbox "$@" <<'END'
 wall, running = map(float, sys.argv[1:3])
@@ -155,18 +155,18 @@ options() {
         "run --port 65536" "run --answer-ms 0" "run --answer-ms -1" "add a 6" \
         "add b" "add $(printf '\377') 5"
     do
-        timeout 20 $python "$outbox" options.box $words >said 2>&1
-        is "$words: $?, $(grep -c Traceback said)" \
+        timeout 20 $python "$outbox" options.box $words >printed 2>&1
+        is "$words: $?, $(grep -c Traceback printed)" \
             "$words: $([ "${words%% *}" = run ] && echo 2 || echo 1), 0"
     done
     for what in run list; do            # nothing is sent, but not all was
-        timeout 20 $python "$outbox" other.box $what >said 2>&1
-        is "$? $(grep -c 'there is no outbox' said)" "1 1"
+        timeout 20 $python "$outbox" other.box $what >printed 2>&1
+        is "$? $(grep -c 'there is no outbox' printed)" "1 1"
     done
     [ ! -e other.box ] || fail "options: it made an outbox of another name"
-    timeout 20 $python "$outbox" options.box run --host a..b >said 2>&1
-    is "$? $(grep -c Traceback said)" "1 0"
-    timeout 2 $python "$outbox" options.box run --port 1 >said 2>&1
+    timeout 20 $python "$outbox" options.box run --host a..b >printed 2>&1
+    is "$? $(grep -c Traceback printed)" "1 0"
+    timeout 2 $python "$outbox" options.box run --port 1 >printed 2>&1
     is "$?" 124                         # no other sender has its keys
     echo "options: one that cannot work is refused"
 }
@@ -205,7 +205,7 @@ enter() {
     $python "$outbox" box add $(add 1 "$1") >keys || fail "outbox.py add failed"
     head -n "$(wc -l <first)" keys | cmp - first ||
         fail "an intention got another key"
-    [ -x "$outbox" ] || fail "it is not run as README says"
+    [ -x "$outbox" ] || fail "it is not run as in README"
     $python "$outbox" box add glass-1 9 2>/dev/null &&
         fail "an intention was entered with another payload"
 }

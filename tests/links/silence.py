@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""silence.py CLOCK: a CoAP server that does not answer the command k0, and says
-once for each other one that it is busy.  Sets the sender's clock ahead, in the
+"""silence.py CLOCK: a CoAP server that does not answer the command k0, and
+to each other answers once: busy.  Sets the sender's clock ahead, in the
 file CLOCK: for k0 to half an hour, and then to after its deadline.  Prints the
 port that it listens at; when all others are done
 
-- how many of the messages of k0 were older than they said, by minutes;
+- how many of the messages of k0 were older than their age, by minutes;
 - how many of them came after its deadline;
 - for how many of the others a second message came later than after a second.
   The first wait is at most half of that."""

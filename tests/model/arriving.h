@@ -35,7 +35,7 @@ typedef struct example {
    the slow readings
    ------------------------------------------------------------------------ */
 
-/* So many hexadecimal digits of a text that ends with 0, as bytes, and what
+/* `count` hexadecimal digits of a text that ends with 0, as bytes, and what
    stands after them; 0 if there are others. */
 static int slow_digits(example *e, const char **text, size_t count, char after)
 {

@@ -283,8 +283,8 @@ static inline int call_restart(device *d, uint32_t tick)
     return device_start(d);
 }
 
-/* Turns the journal over with records that nobody needs; or, with restarts,
-   with heads. */
+/* Rotates the journal with records that nobody needs; or, with restarts, with
+   heads. */
 static inline void call_churn(device *d, unsigned times, int restarts)
 {
     call b = call_of('B', d->model.count - 1), c = b;

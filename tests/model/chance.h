@@ -18,7 +18,7 @@
 #endif
 
 /* Cuts, and boots in which a callback fails, in a row without a call that has
-   written.  The manual says what three may do (>>recovery). */
+   written.  The manual has what three may do (>>recovery). */
 enum { HARM_MAX = 2 };
 
 static device the;
@@ -33,7 +33,7 @@ static struct {
     int      idle;                  // idle work is done after each call
     int      tight;                 // at any time, and soon
     int      calm;                  // time passes, and boots end as they may
-    const char *kinds;              // of calls, if not the usual ones
+    const char *kinds;              // of calls, if not the default ones
     int      (*make)(device *, const call *);   // call_make, if not another
     // How far it is.
     unsigned phase, left;
@@ -96,7 +96,7 @@ static inline uint32_t chance(uint32_t count)
            count;
 }
 
-/* Zeros say no. */
+/* Zeros mean no. */
 static inline int one_in(uint32_t count)
 {
     return chance(count) + 1 == count;
@@ -118,7 +118,7 @@ static inline uint32_t chance_long(unsigned bits)
 
 /* -------------------------------------------------------------------- time */
 
-/* When the next key, of some, is over, or its lease is; or FOR_EVER. */
+/* When the next key, of some, expires, or its lease ends; or FOR_EVER. */
 static inline uint64_t next_end(void)
 {
     uint64_t next = FOR_EVER;
@@ -246,12 +246,12 @@ static inline uint32_t choose_retention(void)
     return one_in(2) ? PICK(nine) : 0;
 }
 
-/* Where it matters: at the ends of what memory may reach. */
+/* Where it matters: around the time until which outcomes were evicted. */
 static inline uint32_t choose_age(uint32_t retention)
 {
     uint64_t since = the.model.clock - the.model.opened + chance(2);
-    uint64_t reach = the.model.clock -
-                     the.model.reach[chance(the.scopes)] + chance(3) - 1;
+    uint64_t until = the.model.evicted_until[chance(the.scopes)];
+    uint64_t age = the.model.clock - until + chance(3) - 1;
 
     // A plain key that is too old saves the floor of its sender's numbers.
     if (the.most_number || !one_in(20))
@@ -261,7 +261,7 @@ static inline uint32_t choose_age(uint32_t retention)
     case 1: return 1 + chance(200000);
     case 2: return (retention ? retention : model_retention(&the.model)) -
                    chance(2);
-    case 3: return reach < UINT32_MAX ? (uint32_t)reach : 0;
+    case 3: return age < UINT32_MAX ? (uint32_t)age : 0;
     default: return since < UINT32_MAX ? (uint32_t)since : 0;
     }
 }
@@ -308,7 +308,7 @@ static inline void choose_outcome(call *c, uint32_t reserved)
         c->state = the.config.state_max + 1u;
 }
 
-/* A call of this kind on a key, and what else is to be said of it. */
+/* A call of this kind on a key, and its other fields. */
 static inline call choose_call(char what, uint32_t key)
 {
     call c = call_of(what, key);
@@ -460,12 +460,12 @@ static inline int affordable(unsigned often)
 static inline void any_call(void)
 {
     // Each as often as its letter is there; _ is wear_out.
-    static const char usual[] =
+    static const char kinds_by_default[] =
         "BBBBBBBBBBBBBBBBBBBBBBBBBUUUUCCCCCCCCCCCCCCCRRRRRNNNNNXXXXXddddddd"
         "GGGGGGgggggefmmmmmmMMYYYssoaEE_PPv";
     static const char slow_calls[] = "MoaYP";
     static const unsigned often[] = { 20, 20, 20, 100, 300 };
-    const char *kinds = play.kinds ? play.kinds : usual;
+    const char *kinds = play.kinds ? play.kinds : kinds_by_default;
     char what = kinds[chance((uint32_t)strlen(kinds))];
     unsigned key = any_key();
     const char *slow = strchr(slow_calls, what);
@@ -554,7 +554,7 @@ static inline void play_one(void)
     }
 }
 
-/* So many calls, or as many as an input has; what is lost is no fault of the
+/* `count` calls, or as many as an input has; what is lost is no fault of the
    table's if reading fails for long, and nothing is known from then on. */
 static inline void play_calls(unsigned long count)
 {

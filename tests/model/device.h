@@ -51,7 +51,7 @@ typedef struct device {
     idem_config  config;
     flash        medium;
     int          flags;             // of the medium
-    unsigned     keys, scopes;      // how many; of keys 0: as device_make says
+    unsigned     keys, scopes;      // how many; of keys 0: see device_make
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
     unsigned     most_number;       // or all, but for a key of each
@@ -63,7 +63,7 @@ typedef struct device {
     size_t       buffer_size;       // of requests
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of n: modes may be by chance
-    int        (*word)(const call *);    // what else a line may say, and
+    int        (*word)(const call *);    // what else a line may have, and
                                     // its answer; or NO_WORD
     int          in_ram;            // there is no storage
     // For tests to read.
@@ -77,7 +77,7 @@ typedef struct device {
     unsigned     spoilt;            // outcomes of handlers, too large
     int          lost;              // and counted, as it may be: nothing more is
                                     // known
-    int          damaged;           // by the test, which says what is answered;
+    int          damaged;           // by the test, which has the answers;
                                     // of an outcome only what is in it is known;
                                     // JUDGED: that the test judges, too
     int          blank;             // at the opening, as far as can be seen
@@ -99,7 +99,7 @@ typedef struct device {
                                     // boot, since the opening after one that
                                     // wrote; of these before its write
     unsigned     unstable_before;
-    int          ever_swayed;
+    int          ever_unstable;
     int          acknowledged;      // something was, ever
     uint32_t     number;            // the latest of an outcome
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
@@ -118,7 +118,7 @@ typedef struct device {
     size_t       memory_size, more;
     uint8_t     *read_map;          // of the medium, if it counts
     int          opening;
-    int          confirmed;         // what an answer relied on, in this boot
+    int          rewritten;         // the newest record was, in this boot
     unsigned     may_leave;         // epochs and keys that may have raised a
                                     // floor in this boot, which is not written
     int          idle;              // idle work was done right before
@@ -235,16 +235,16 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
                    (d->call.what == 'Q' && !model_keeps_numbers(&d->model)
                         ? 1 + UNSTABLE_SAFE
                         : 1);
-    d->ever_swayed |= flash_is_unstable(torn);
+    d->ever_unstable |= flash_is_unstable(torn);
     // Of what a batch has in a cache any record may come and go, and only the
-    // newest is confirmed.
+    // newest is rewritten.
     d->lost |= flash_is_unstable(torn) && f->unsynced > 1 &&
                d->config.durability == IDEM_BATCH;
 }
 
 /* --------------------------------------------- >>making  a device, its keys */
 
-/* Memory as idem_open asks for, which is never more than the macro says; and
+/* Memory as idem_open asks for, which is never more than the macro's; and
    `more`, which makes opening faster. */
 static inline void device_make_memory(device *d)
 {
@@ -298,7 +298,7 @@ static inline void device_plug(device *d, const medium *m)
     d->storage.verify = (m->flags & VERIFY) != 0;
 }
 
-/* A blank medium, as the storage says. */
+/* A blank medium, as the storage describes it. */
 static inline void device_make_medium(device *d)
 {
     idem_storage *s = &d->storage;
@@ -463,7 +463,7 @@ static inline unsigned device_named(const device *d, const idem_info *e)
 }
 
 /* What a key is begun with, by itself or by hash; payload 0 is its own, others
-   differ in little.  Tells the fingerprint. */
+   differ in little.  Returns the fingerprint. */
 static inline uint64_t device_payload(const device *d, idem_request *rq,
                                       unsigned key, unsigned payload)
 {
@@ -619,7 +619,7 @@ static inline const char *device_broken(int answer, int allowed)
     if (answer == IDEM_E_FENCED || allowed == IDEM_E_FENCED)
         return "S1: a claim that is current is obeyed, and no other";
     if (answer == IDEM_E_FULL || answer == IDEM_E_SPACE)
-        return "S7: as many keys are admitted as the capacity says";
+        return "S7: as many keys are admitted as the capacity is";
     if (allowed == IDEM_BUSY || answer == IDEM_BUSY)
         return "S6, L2: a lease lasts as long as it was granted, and no longer";
     return "S6, S10: an answer stays true until a call or time changes it";
@@ -781,7 +781,7 @@ static inline void device_check_erases(const device *d)
     int first = d->erases == d->medium.erases - d->erases_before_boot;
 
     if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
-        (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
+        (first && (d->failed_before || (d->ever_failed && d->ever_unstable))))
         return;
     if (first)
         PROMISE(d->erases <= (1 + (d->harm < 2 ? d->harm : 2) + d->unstable) *
@@ -807,7 +807,7 @@ static inline int device_guarded(const void *memory, size_t size)
     return 1;
 }
 
-/* The counters; what is dropped when it is over is one or the other. */
+/* The counters; an expired key that is dropped is one or the other. */
 static inline void device_check_stats(device *d)
 {
     const idem_stats *is = &d->table->stats;
@@ -881,7 +881,7 @@ static inline void device_check_uncertain(device *d)
 
     if (d->retention_most < retention)
         d->retention_most = retention;
-    // A header that somebody has made up says what he likes.
+    // A header that somebody has made up has what he likes.
     d->ever_lost |= t->stats.lost > 0 || d->damaged == JUDGED;
     PROMISE(idem_uncertain(t, &d->uncertain_ms, d->now) == IDEM_OK);
     PROMISE(!t->stats.lost || d->damaged == JUDGED ||
@@ -1042,7 +1042,7 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
    too old: not more often than epochs have begun and keys left, unless another
    number of its sender may be known.  Near the end of the tokens it looks for
    some in another sector, in vain. */
-static inline void device_check_confirmed(device *d, unsigned key, int result,
+static inline void device_check_rewritten(device *d, unsigned key, int result,
                                           uint64_t last_time)
 {
     const known *k = &d->model.keys[key];
@@ -1053,17 +1053,17 @@ static inline void device_check_confirmed(device *d, unsigned key, int result,
     if (model_grants(result) || result == IDEM_E_SPACE || d->medium.off ||
         d->damaged)
         return;
-    if (d->progs && d->confirmed && k->number && result == IDEM_TOO_OLD) {
+    if (d->progs && d->rewritten && k->number && result == IDEM_TOO_OLD) {
         records_time = model_has_other_number(&d->model, k);
         if (!records_time && d->may_leave) {
             records_time = 1;
             d->may_leave--;
         }
     }
-    PROMISE(!d->progs || !d->confirmed || records_time || d->model.faulty ||
+    PROMISE(!d->progs || !d->rewritten || records_time || d->model.faulty ||
             d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
-    d->confirmed |= d->progs > 0;
+    d->rewritten |= d->progs > 0;
 }
 
 /* A begin: its request, and what is asked with it, defaults filled in. */
@@ -1129,7 +1129,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
-    device_check_confirmed(d, key, result, last_time);
+    device_check_rewritten(d, key, result, last_time);
     return result;
 }
 
@@ -1629,7 +1629,7 @@ static inline int device_open(device *d)
     memset(&d->stats, 0, sizeof d->stats);
     d->balance = d->table->used + d->table->stats.expired;
     d->last_time = d->model.clock;
-    d->sync_failed = d->confirmed = d->idle = d->calling = 0;
+    d->sync_failed = d->rewritten = d->idle = d->calling = 0;
     d->may_leave = d->config.capacity;
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;

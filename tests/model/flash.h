@@ -104,8 +104,8 @@ enum {
     FLASH_BAD_READ = 1,         // reading fails
     FLASH_BAD_PROG = 2,         // programming fails, nothing done
     FLASH_BAD_ERASE = 4,        // erasing fails, nothing done
-    FLASH_STUCK_PROG = 8,       // programming does nothing and says 0
-    FLASH_STUCK_ERASE = 16      // erasing does nothing and says 0
+    FLASH_STUCK_PROG = 8,       // programming does nothing and returns 0
+    FLASH_STUCK_ERASE = 16      // erasing does nothing and returns 0
 };
 
 // f->marks of a byte: the same in all bytes of a granule.

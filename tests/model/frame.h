@@ -65,7 +65,7 @@ static void take(protocol_decoder *d, uint8_t byte)
     arrives(&other, &m);
 }
 
-/* A message as the input says, with what is in `content`. */
+/* A message as in the input, with what is in `content`. */
 static protocol_message make_message(input *in, uint8_t *content)
 {
     protocol_message m = { 0 };

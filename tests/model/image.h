@@ -61,7 +61,7 @@ static const written *some_write(void)
 }
 
 /* Writes something again in its own place or another's, with some bits changed
-   and a check that is right.  Behind it are less bytes than a granule that the
+   and a check that is right.  After it are less bytes than a granule that the
    check is not of. */
 static void forge(void)
 {
@@ -237,8 +237,8 @@ static int is_too_long(const call *c)
            (c->state != NONE && c->state > the.config.state_max);
 }
 
-/* What a call and its answer show.  The holder of a number whose epoch is over
-   is fenced. */
+/* What a call and its answer show.  The holder of a number of an older epoch is
+   fenced. */
 static void note(const call *c, int result)
 {
     unsigned key = c->key;
@@ -327,7 +327,7 @@ static void run_image(void)
             (result == IDEM_E_STORAGE && unreadable));
     if (result != IDEM_OK)
         return;
-    // Where nothing is left to tell which tokens were granted, they are again.
+    // Where no record is left of the tokens that were granted, they are again.
     for (unsigned key = 0; key < the.model.count; key++)
         if (the.before[key].token > the.table->token)
             memset(&the.before[key], 0, sizeof the.before[key]);

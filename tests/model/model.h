@@ -91,12 +91,12 @@ typedef struct known {
     versions now, next;
     uint64_t number;            // that is the key, epoch and sequence; 0: none
     uint8_t  claimed;           // granted, or may be, and not given back since
-    uint8_t  left;              // was over, or evicted: may have been a floor
+    uint8_t  left;              // expired, or evicted: may have been a floor
     uint8_t  executed;          // granted or refused for certain: the number
                                 // must not be granted, IN_BOOT or FOR_GOOD
     uint16_t scope;
     uint8_t  is_volatile;       // what is true now was not written
-    uint8_t  came_again;        // after what was known of it was over
+    uint8_t  came_again;        // after its outcome had expired
     uint64_t refused;           // when the number was, in this boot; 0: was not
     uint8_t  has_gone;          // .. and that was written
     uint8_t  is_old;            // so it is refused for good
@@ -125,13 +125,13 @@ typedef struct model {
     int      wrote;             // this boot did, durably
     uint32_t wrote_at;          // .. the latest call that did
     uint64_t clock;             // logical time
-    uint64_t stands;            // .. and where it stands, if a journal says so
+    uint64_t stands;            // .. and where it stands, if a journal has it
     uint32_t tick;              // of the last call
     uint64_t behind;            // ms by which it is below where it was once
     uint32_t backwards;
     uint64_t opened;            // clock at the latest opening
     uint32_t opened_at;         // which call came before that
-    uint64_t reach[SCOPES];     // exact: the newest completion evicted
+    uint64_t evicted_until[SCOPES]; // exact: the newest completion evicted
     uint32_t epoch[SCOPES];     // the newest with a granted claim
     uint32_t epoch_most[SCOPES];    // .. or may have been
     uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
@@ -313,8 +313,8 @@ static inline int version_finished(const version *v)
     return v->status > IDEM_IN_PROGRESS;
 }
 
-/* True if the key is a number of an epoch that is over: for certain, or it may
-   be (MAYBE). */
+/* True if the key is a number of an older epoch than its sender's: for
+   certain, or it may be (MAYBE). */
 static inline int model_past(const model *m, const known *k)
 {
     uint32_t epoch = (uint32_t)(k->number >> 32);
@@ -325,7 +325,7 @@ static inline int model_past(const model *m, const known *k)
 }
 
 /* True if the key is known if this is what was known of it last.  What is not
-   finished is over with its epoch, but may lie about. */
+   finished expires with its epoch, but may lie about. */
 static inline int version_known(const model *m, const known *k,
                                 const version *v)
 {
@@ -584,7 +584,7 @@ static inline void model_missed(model *m, known *k)
 /* The table has shown a key; false if a younger one of its scope was evicted
    that it could have been evicted for, all the time.  One that was read when
    others had all entries is not counted, and no quota evicts it. */
-static inline int model_told(model *m, known *k)
+static inline int model_showed(model *m, known *k)
 {
     const version *v = model_evictable(k);
     const gone *g = &m->gone[k->scope];
@@ -623,8 +623,8 @@ static inline int model_evicts_exactly(model *m, known *but)
         return 0;
     for (unsigned i = 0; i < SCOPES; i++)
         if ((!m->config->senders || i == oldest->scope) &&
-            oldest->now.of[0].from > m->reach[i])
-            m->reach[i] = oldest->now.of[0].from;
+            oldest->now.of[0].from > m->evicted_until[i])
+            m->evicted_until[i] = oldest->now.of[0].from;
     versions_only(&oldest->now, &unknown);
     return 1;
 }
@@ -664,14 +664,15 @@ static inline int model_passed(const model *m, const known *k)
     return passed;
 }
 
-/* True if memory may not reach as far back as the request. */
+/* True if the key's outcome may have been evicted since the request. */
 static inline int model_too_old(const model *m, const known *k, const asked *a)
 {
     return model_passed(m, k) ||
            (a->age_ms &&
             (a->age_ms >= a->retention_ms || model_before(m, a) ||
-             (model_exact(m) ? a->age_ms >= m->clock - m->reach[k->scope]
-                             : m->evicted > m->opened_at)));
+             (model_exact(m)
+                  ? a->age_ms >= m->clock - m->evicted_until[k->scope]
+                  : m->evicted > m->opened_at)));
 }
 
 /* True if it may: to after the completions of this scope that are evicted; a
@@ -686,21 +687,20 @@ static inline int model_young(const model *m, const known *k, const asked *a)
         return 1;
     if (model_exact(m))
         return a->age_ms < a->retention_ms && !model_before(m, a) &&
-               a->age_ms < m->clock - m->reach[k->scope];
+               a->age_ms < m->clock - m->evicted_until[k->scope];
     return a->age_ms < a->retention_ms && !model_before(m, a) &&
            !(g->changed && a->age_ms >= m->clock - g->from);
 }
 
-/* How far memory reaches back, in an exact model. */
+/* The time since the newest evicted completion, in an exact model. */
 static inline uint32_t model_horizon(const model *m)
 {
-    uint64_t reaches = m->clock - m->reach[0];
+    uint64_t age = m->clock - m->evicted_until[0];
 
     for (unsigned i = 1; i < SCOPES; i++)
-        if (m->clock - m->reach[i] < reaches)
-            reaches = m->clock - m->reach[i];
-    return reaches < model_retention(m) ? (uint32_t)reaches
-                                        : model_retention(m);
+        if (m->clock - m->evicted_until[i] < age)
+            age = m->clock - m->evicted_until[i];
+    return age < model_retention(m) ? (uint32_t)age : model_retention(m);
 }
 
 /* The longest wait that a sender who finds no room may be answered. */
@@ -935,7 +935,7 @@ static inline void model_set(model *m, known *k, const versions *set,
         model_wrote(m);
 }
 
-/* A call was refused or cut short that would have made this true: the next
+/* A call was refused or interrupted that would have made this true: the next
    opening may find it. */
 static inline void model_attempted(model *m, known *k, const version *v)
 {
@@ -952,7 +952,7 @@ static inline void model_attempted(model *m, known *k, const version *v)
    was opened is so no more.  But what a cut interrupted, and is not to be seen,
    may yet show up at an opening before which nothing was written; where callbacks
    fail, also beside what is seen. */
-static inline void model_confirmed(const model *m, known *k)
+static inline void model_relied_on(const model *m, known *k)
 {
     versions was;
     int done = m->wrote;
@@ -1152,7 +1152,7 @@ static inline int model_grants(int result)
            result == IDEM_UNCERTAIN;
 }
 
-/* True if the answer says that the call has changed something. */
+/* True if the answer means that the call has changed something. */
 static inline int model_changes(const asked *a, int result)
 {
     return a->what == 'B' ? model_grants(result)
@@ -1211,7 +1211,7 @@ static inline void model_numbered(model *m, known *k, const asked *a,
 }
 
 /* A number was refused for itself: it is so for good (S10), once the time of
-   that is told. */
+   that is recorded. */
 static inline void model_refused(model *m, known *k, const asked *a)
 {
     if (!k->number || a->age_ms || !model_keeps_numbers(m))
@@ -1228,7 +1228,7 @@ static inline void model_refused(model *m, known *k, const asked *a)
                    m->config->full != IDEM_EVICT_OLDEST;
 }
 
-/* What is to be said of a begin beside the version; false if it may not be. */
+/* Checks of a begin beside the version; false if it may not be. */
 static inline int model_begun(model *m, known *k, const asked *a, int result)
 {
     switch (result) {
@@ -1251,10 +1251,10 @@ static inline int model_begun(model *m, known *k, const asked *a, int result)
     case IDEM_REPLAY:
     case IDEM_MISMATCH:
     case IDEM_EXHAUSTED:
-        model_confirmed(m, k);
+        model_relied_on(m, k);
         break;
     }
-    return model_told(m, k);
+    return model_showed(m, k);
 }
 
 /* A set that may be anything has become this. */
@@ -1278,7 +1278,7 @@ static inline int model_answered(model *m, const asked *a, int result)
 
     versions_clear(&fit);
     versions_clear(&after);
-    // Before a key makes room, which memory then does not reach.
+    // Before an eviction, which moves the eviction time.
     if ((a->what == 'B' && k->is_old && result != IDEM_TOO_OLD) ||
         (granted && a->claim.token <= m->token) ||
         (a->what == 'B' && result == IDEM_EXECUTE && !model_young(m, k, a)) ||
@@ -1317,8 +1317,8 @@ static inline int model_answered(model *m, const asked *a, int result)
     return 1;
 }
 
-/* A number may have been refused: that records that the others of its sender
-   are gone that are over. */
+/* A number may have been refused: that records that the expired others of its
+   sender are gone. */
 static inline void model_may_have_refused(model *m, const known *but)
 {
     for (unsigned i = 0; but->number && i < m->count; i++) {
@@ -1332,7 +1332,7 @@ static inline void model_may_have_refused(model *m, const known *but)
     }
 }
 
-/* The call was refused, or cut short: it may have happened. */
+/* The call was refused, or interrupted: it may have happened. */
 static inline void model_in_flight(model *m, const asked *a)
 {
     static const int results[] = { IDEM_OK, IDEM_EXECUTE, IDEM_RECOVER };
@@ -1430,7 +1430,7 @@ static inline int model_forgot(model *m, unsigned scope, int result)
     return 1;
 }
 
-/* It failed, or was cut short: it may have happened. */
+/* It failed, or was interrupted: it may have happened. */
 static inline void model_may_have_forgot(model *m, unsigned scope)
 {
     model_forget_numbers(m, scope);
@@ -1482,7 +1482,7 @@ static inline int model_shown(model *m, known *k, const idem_info *e)
     fit.any = k->now.any;
     model_narrow(m, k, &fit);
     if (e)
-        return model_told(m, k);
+        return model_showed(m, k);
     model_missed(m, k);
     return 1;
 }
@@ -1525,7 +1525,7 @@ static inline void model_synced(model *m)
         versions_copy(&m->next, &m->now);
 }
 
-/* Before a restart: what is over, or was to be evicted, may be gone. */
+/* Before a restart: what has expired, or was to be evicted, may be gone. */
 static inline void model_stops(model *m)
 {
     m->was_volatile |= m->config->volatile_claims;
@@ -1647,7 +1647,7 @@ static inline void model_starts(model *m, uint64_t clock)
         model_key_starts(m, &m->keys[i], before, clock);
     m->clock = m->opened = clock;
     for (unsigned i = 0; i < SCOPES; i++)
-        m->reach[i] = clock;
+        m->evicted_until[i] = clock;
     // What is not certain to be durable may be forgotten.
     if (!m->config->storage || m->was_volatile ||
         m->config->durability == IDEM_BATCH)

@@ -7,7 +7,7 @@
  *     "Ba Ca,len=3 P Ba,payload=1,ms=500:mismatch"
  *
  * A word is a letter, or a name of three letters or more, then a key, and fields
- * behind commas.  Keys are a to z or a number; of a store or a sender, also
+ * after commas.  Keys are a to z or a number; of a store or a sender, also
  * "scope.key", and "epoch#sequence" as key.  A line may begin with modes.
  *
  *     Ba      begin: payload lease retention age reserve buffer
@@ -54,7 +54,7 @@ typedef struct call {
     uint32_t n, at, most, how, forever, tear;
     uint32_t old, null, both, called, late, script, within;
     uint32_t answers;           // that it may have: bits by answer_names; 0:
-                                // none is said
+                                // none is given
 } call;
 
 // What a name stands for, where no letter is.

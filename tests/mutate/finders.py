@@ -58,7 +58,7 @@ SECOND = ["numbers", "journal", "journal_failing", "journal_senders"]
 
 
 def compiles(command):
-    """Whether it does; says nothing."""
+    """Whether it does; prints nothing."""
     return not subprocess.run(command, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode
 

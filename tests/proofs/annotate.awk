@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# Puts the contracts in the first file, and what they say of loops, into idem.h,
-# the second.  Says on stderr what does not fit, and fails.
+# Puts the contracts in the first file, and those of loops, into idem.h,
+# the second.  Prints on stderr what does not fit, and fails.
 function unfit(text) {
     print text > "/dev/stderr"
     bad = 1

@@ -3,7 +3,7 @@
 // Any bytes are looked through for records, from any offset in a sector on, and
 // for whether they are blank.
 // That words and bytes are taken from inside the buffer is assumed, and shown
-// by WP (contracts.acsl): here the walk moves as far as it likes in that.
+// by WP (contracts.acsl): here the cursor moves as far as it likes in that.
 #include "journal.h"
 #include "bytes.h"
 
@@ -35,7 +35,7 @@ static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
     return at;
 }
 
-/* The key's bytes are those that the walk has met. */
+/* The key's bytes are those that the cursor has met. */
 static void idemi_index_identify(const idem_config *of, const idem_slot *s,
                                  const unsigned char *where, idemi_id *id)
 {
@@ -81,7 +81,7 @@ static void look(uint32_t at)
     }
 }
 
-/* The same, of a key: what a sum is says nothing to Eva of its parts, so each
+/* The same, of a key: from a sum Eva learns nothing of its parts, so each
    length is tried by itself. */
 static void look_at_keys(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /* To be preloaded into a store: its clock is ahead by as many microseconds as
- * the first 8 bytes of the file $AHEAD say, at any moment.  So a test does not
+ * the first 8 bytes of the file $AHEAD have, at any moment.  So a test does not
  * wait for a lease to end: it sets the clock ahead.  (libfaketime does the
  * same, but does not start with jemalloc, which redis-server has.)  What is
  * measured with CLOCK_MONOTONIC stays as it is; with $AHEAD_ALL all clocks are
- * ahead, as in a process that was suspended for so long. */
+ * ahead, as in a process that was suspended for that time. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
 """ahead.py CLOCK SECONDS: sets the clocks of the programs that have the file
-CLOCK (ahead.c) ahead by so much more."""
+CLOCK (ahead.c) ahead by that more."""
 import struct
 import sys
 

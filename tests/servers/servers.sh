@@ -190,7 +190,7 @@ start_dynamodb() {
     get_dynalite
     : "${dynalite_port:=$(free_port)}"
     make_clock dynamodb
-    # Node writes the same Date for a second, whatever its clock says.
+    # Node writes the same Date for a second, whatever its clock shows.
     cat >"$work/date.js" <<'END'
 const answer = require('http').ServerResponse.prototype
 const write = answer.writeHead

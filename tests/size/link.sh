@@ -20,7 +20,7 @@ compile() {
 
 # alone HEADER: a copy of it as $out/alone/idem.h, in which no table ever has a
 # journal: the table alone, configured at run time.  (With IDEM_CONFIG a
-# configuration without storage does the same.)  Each macro that says so must be
+# configuration without storage does the same.)  Each macro with that must be
 # found: otherwise the figures would be of the journal too.
 alone() {
     mkdir -p "$out/alone"
@@ -30,7 +30,7 @@ alone() {
     none=$(sed -nE 's/^#define IDEMI_(\w+)(\(\w+\))? .* 0\)?$/\1/p' \
         "$out/alone/idem.h" | grep -xE 'EVER_JOURNAL|JOURNAL|STORAGE' | sort -u)
     [ "$(echo "$none" | wc -w)" != 3 ] || return 0
-    echo "alone: $1 says in another way whether there is a journal" >&2
+    echo "alone: $1 finds in another way whether there is a journal" >&2
     return 1
 }
 

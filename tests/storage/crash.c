@@ -35,7 +35,7 @@ static const extent extents[] = {
     { 3, 1, { UINT32_MAX, 40, 40 }, { 4, 40, 80 }, 1, 3, 97 },
 };
 
-// What the command line says, or NULL.
+// The options of the command line, or NULL.
 static struct {
     const char *brief, *first, *geometry, *workload, *states;
     const char *depth, *seed, *draws, *cut, *variant;
@@ -159,7 +159,7 @@ static int read_options(int argc, char **argv)
     return 0;
 }
 
-/* The number that an option says, or another. */
+/* The number that an option has, or another. */
 static uint64_t number_of(const char *given, uint64_t otherwise)
 {
     return given ? strtoull(given, NULL, 10) : otherwise;

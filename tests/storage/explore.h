@@ -2,12 +2,12 @@
 /*
  * Exploration: a workload is run once; each of its storage operations is cut in
  * copies of the machine, torn in every variant that flash.h knows.  Each copy
- * recovers, must look as the model says, goes on with one of the epilogues, and
+ * recovers, must look as in the model, goes on with one of the epilogues, and
  * the operations of that are cut in copies again, and so on.  A path is which
  * operation was cut and which variant it was left in, then which of the
  * recovery's.
  *
- * Who includes this says in `run` how far it goes, and defines broken(), which
+ * Who includes this sets in `run` how far it goes, and defines broken(), which
  * jumps to the end of the active path, and workloads (workloads.h).
  */
 #ifndef EXPLORE_H
@@ -104,7 +104,7 @@ static void run_failing(machine *m)
     run_line(m, "Ba Ca P ?");
 }
 
-/* Ends what follows if it has no end: after so much time of the processor, so
+/* Ends what follows if it has no end: after a time of the processor, so
    that a busy or stopped machine is no failure. */
 static void limit_time(void)
 {

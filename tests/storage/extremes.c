@@ -61,7 +61,7 @@ static int keeps_retention;     // the default stays as it is
 #endif
 
 // What every profile starts from.
-static const char usual[] =
+static const char defaults[] =
     "capacity=16 key=16 response=16 attempts=0/1/3/255 retention=" RETENTIONS
     " lease=0/1/4294967295/536870912 evict=0/0/1 batch=0/0/0/1"
     " volatile=0/0/0/0/0/1 scopes=1/3/20 polls=3/3/1000 kind=0/0/1/2"
@@ -109,7 +109,7 @@ static uint32_t sectors_at_most(void)
     return most < 65535 ? most : 65535;
 }
 
-/* With one less than there must be idem_open says how many that is. */
+/* With one less than there must be idem_open returns how many that is. */
 static void one_sector_less(void)
 {
     uint32_t sectors = the.storage.sector_count;
@@ -189,7 +189,7 @@ static void make_device(void)
     unsigned which = seed % COUNT(profiles), wanted;
 
     name = profiles[which].name;
-    choose_modes(usual);
+    choose_modes(defaults);
     call_modes(&the, profiles[which].modes);
     play.many_retentions = !strcmp(name, "many retentions");
     keeps_retention = play.many_retentions || one_in(2);

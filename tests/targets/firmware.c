@@ -7,7 +7,7 @@
 
    Everything is printed before and after it happens, a line each, for audit.awk:
 
-     open, opened KEYS LOST          KEYS: what the application's state says
+     open, opened KEYS LOST          KEYS: the application's state
      begin K, and then one of        execute K: this line is the effect
                                      claimed K: no effect, it will be released
                                      recover K, replay K RESPONSE
@@ -113,7 +113,7 @@ static int begin(unsigned number, const char *payload)
     return result;
 }
 
-/* Tells when and how a command was done, in 3 to RESPONSE_MAX bytes. */
+/* Writes when and how a command was done, in 3 to RESPONSE_MAX bytes. */
 static size_t respond(unsigned number, int recovered)
 {
     uint32_t boot = board_argument(1);

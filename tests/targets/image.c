@@ -28,7 +28,7 @@ enum { READS = 0 };
 
 enum { KEYS = 4, KEY_MAX = 8, RESPONSE_MAX = 16, STATE_MAX = 4 };
 enum { SECTOR = 768, SIZE = 6 * SECTOR, GRANULE_MAX = 16 };
-enum { TURNS = 80, SENDERS = 1 };
+enum { ROTATED = 80, SENDERS = 1 };
 enum { LEASE = 1000 };
 #define RETENTION UINT32_C(1000000)
 #define CODE INT32_C(1048577)           // of three bytes
@@ -146,7 +146,7 @@ static int starts(uint32_t tick)
     return open_table() == IDEM_OK;
 }
 
-/* Claimed, cut short, taken over, finished; nobody else may finish it. */
+/* Claimed, interrupted, taken over, finished; nobody else may finish it. */
 static int a_key_lives(uint32_t tick)
 {
     idem_claim first;
@@ -167,7 +167,7 @@ static int a_key_lives(uint32_t tick)
     return good && is_refused("aa") && idem_check(&table) == 0;
 }
 
-/* The table is full until one is given back, and until a retention is over. */
+/* The table is full until one is given back, and until a retention ends. */
 static int a_full_table_refuses(uint32_t tick)
 {
     int good = starts(tick);
@@ -240,7 +240,7 @@ static void hex(uint8_t byte)
     board_text(text);
 }
 
-/* FNV-1a, which is enough to tell one image from another */
+/* FNV-1a, which is enough to see if two images differ */
 static uint64_t add_byte(uint64_t digest, uint8_t byte)
 {
     return (digest ^ byte) * UINT64_C(0x100000001b3);
@@ -324,7 +324,7 @@ static void insert(const medium *m)
     config.senders = m->senders;
 }
 
-/* True if the journal in `bytes`, which write_journal wrote, says what it must.
+/* True if the journal in `bytes`, which write_journal wrote, reads as it must.
    It is written to. */
 static int read_journal(const medium *m)
 {
@@ -349,7 +349,7 @@ static int read_journal(const medium *m)
     return good && idem_check(&table) == 0;
 }
 
-/* A key that comes and goes, one way or the other. */
+/* A key that comes and goes, one way or the other: the journal rotates. */
 static int rotate(int n)
 {
     if (begin("tt", 0, 0) != IDEM_EXECUTE)
@@ -381,7 +381,7 @@ static int write_journal(const medium *m)
     good &= begin("cc", 0, 0) == IDEM_EXECUTE;
     now = 77;
     good &= open_table() == IDEM_OK;
-    for (n = 0; n < TURNS; n++)
+    for (n = 0; n < ROTATED; n++)
         good &= rotate(n);
     good &= begin("cc", 0, 0) == IDEM_RECOVER;
     good &= idem_maintain(&table, now += 10) >= 0;

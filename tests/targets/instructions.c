@@ -3,7 +3,7 @@
    same in every run.
 
      kill=N       QEMU is killed before the N-th: a power cut
-     settle=MS    and before that has so much time to finish writing files
+     settle=MS    and before that has MS to finish writing files
      from=A,to=B  prints how many there were, each time address B is reached
                   after address A
      (always)     prints how many there were at the end
@@ -89,7 +89,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
             if (!strncmp(argv[i], options[o].name, strlen(options[o].name)))
                 *options[o].value =
                     strtoull(strchr(argv[i], '=') + 1, NULL, 0);
-    // The lowest bit of a Thumb function's address says that it is one.
+    // The lowest bit of a Thumb function's address marks it as one.
     from &= ~UINT64_C(1);
     to &= ~UINT64_C(1);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);

@@ -194,7 +194,7 @@ medium() {
 }
 
 # start BOARD FROM BOOT CUT: runs $program in $case until it ends, or until
-# instruction (AVR: cycle) CUT if that is not 0.  What it says is added to
+# instruction (AVR: cycle) CUT if that is not 0.  What it prints is added to
 # $case/printed, what it took goes to $case/took.
 start() {
     board=$1
@@ -305,7 +305,7 @@ part_powercuts() {
 }
 
 # refused NAME COMPILER... < SOURCE: it compiles, but not with its mistake: an
-# array's name or size says why not
+# array's name or size is the cause
 refused() {
     what=$1
     shift

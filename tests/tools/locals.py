@@ -111,7 +111,7 @@ def main():
 
     sys.stdout.write(FUNCTION.sub(take, text))
     for name in names:
-        # Of a hash there are several, of which it is to be one.
+        # Of a hash there are several: it is to be one of them.
         if unfit.get(name, True):
             sys.exit("%s has not as many names: %s" % (
                 name, " ".join(names[name])))

@@ -4,7 +4,7 @@
 # CI fails if that changes it.
 #     readme.sh NAME FILE [COMPILER...]
 # The begin marker has the versions of the compilers that made the table.  If
-# one is another version here, it writes nothing and says so; with ANEW=1 it
+# one is another version here, it writes nothing and reports it; with ANEW=1 it
 # writes in any case.
 set -eu
 

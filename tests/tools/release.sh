@@ -18,7 +18,7 @@ grep -q "This is $version " README.md || wrong "README.md"
 grep -q "^#* *$version\b" tests/CHANGELOG.md || wrong "tests/CHANGELOG.md"
 [ -z "$tag" ] || [ "$tag" = "v$version" ] || wrong "the tag is $tag"
 [ -z "$tag" ] || ! grep -q "^#* *$version, not yet released" tests/CHANGELOG.md ||
-    wrong "tests/CHANGELOG.md says that it is not yet released"
+    wrong "tests/CHANGELOG.md has it as not yet released"
 
 # manifest PATH TEXT: has the version in this text
 manifest() {

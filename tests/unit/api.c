@@ -489,7 +489,7 @@ static const ending endings[] = {
       IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, IDEM_CODE_INVALID, 1 },
 };
 
-/* After a handler ran no answer says that nothing was executed: what a handler
+/* After a handler ran no answer is that nothing was executed: what a handler
    fills in wrongly is a failure, and replayed as one; an unknown end stays
    claimed, and is an interrupted attempt afterwards. */
 TEST(run_records_gives_back_or_keeps)
@@ -530,7 +530,7 @@ static int close_table(idem_job *job)
     return *(int *)job->ctx;
 }
 
-/* .. not even one that closes the table: IDEM_E_ARG would say so. */
+/* .. not even one that closes the table: IDEM_E_ARG would deny it. */
 TEST(run_whose_handler_closes_the_table_does_not_deny_the_effect)
 {
     idem_request rq = { .key = "errand", .key_len = 6 };

@@ -98,7 +98,7 @@ static uint32_t chip_work(void)
 }
 
 /* After a restart the last command that was acknowledged is replayed, and the
-   one behind it is granted or replayed, and can be completed. */
+   one after it is granted or replayed, and can be completed. */
 static void chip_audit(uint32_t acknowledged)
 {
     idem_claim claim;
@@ -156,7 +156,7 @@ static inline void chip_is_left_alone(void)
     is(medium.ops, 0);
 }
 
-/* The cells do not take the end of a command, and the port says so. */
+/* The cells do not take the end of a command, and the port reports it. */
 static inline void chip_fails(int *how)
 {
     idem_claim claim;

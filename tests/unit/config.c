@@ -35,7 +35,7 @@ static const idem_storage blank = {
 enum { HASHED = 3, STORAGE = 20 };      // of the mistakes
 
 /* Makes the n-th mistake; returns which it is, and 0 if there are no more.
-   Those of one kind may be said in the same words. */
+   Those of one kind may have the same words. */
 static int mistake(unsigned n, idem_config *c, idem_storage *s)
 {
     switch (n) {
@@ -164,8 +164,8 @@ TEST(what_is_at_its_limit_is_right)
     }
 }
 
-/* Where a sender could evict the outcomes of others, that is said; it is no
-   mistake. */
+/* Where a sender could evict the outcomes of others, idem_explain reports it;
+   it is no mistake. */
 TEST(s9_where_a_quota_does_not_keep_it_that_is_explained)
 {
     static const struct { uint32_t quota, senders; int full, keeps; } each[] = {
@@ -220,7 +220,7 @@ typedef char the_largest_have_a_number
 IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 4, 3);
 IDEM_DEFINE_JOURNAL_MEMORY(valve, 64, 24, 16, 4, 3, 4096, 8);
 
-// What the macros say of the.config with a journal.
+// What the macros compute for the.config with a journal.
 static size_t bytes;
 static uint32_t sectors;
 
@@ -302,7 +302,7 @@ static uint32_t possible_sectors(void)
     return sectors <= 65535 && size < UINT64_C(1) << 32 ? sectors : 0;
 }
 
-TEST(what_idem_open_asks_for_is_what_the_macros_say)
+TEST(idem_open_asks_for_what_the_macros_compute)
 {
     idem_config *c = &device_on(&nor, "")->config;
     int small = 0, few = 0, enough = 0;
@@ -331,7 +331,7 @@ TEST(what_idem_open_asks_for_is_what_the_macros_say)
     assert_true(small > 30 && few > 100 && enough > 3);
 }
 
-/* .. and of what can be none the functions say 0, and that is no mistake. */
+/* .. and of what can be none the functions return 0, and that is no mistake. */
 TEST(what_cannot_be_has_no_size)
 {
     idem_config c;

@@ -79,7 +79,7 @@ TEST(s2_a_state_without_bytes_is_none_where_there_is_no_room)
     is(reply.response_len, 6);
 }
 
-TEST(s10_a_sender_that_was_forgotten_does_not_come_back_untold)
+TEST(s10_a_sender_that_was_forgotten_does_not_come_back_uncounted)
 {
     static const idem_request its_sender = { 0 };
     idem_config more = less;

@@ -92,7 +92,7 @@ static int kernel_open(const char *path, int flags, int mode, ...)
     return fd;
 }
 
-/* Closes, whatever it says then. */
+/* Closes, whatever it answers then. */
 static int kernel_close(int fd)
 {
     int fault = strike(CLOSE), error = errno;
@@ -603,7 +603,7 @@ TEST(closing_unlocks_though_a_child_lives)
 
 /* --------------------------------------------------------- what is not ours */
 
-/* One byte says that a file is somebody's, wherever it is; or all of them. */
+/* One byte shows that a file is somebody's, wherever it is; or all of them. */
 TEST(a_file_of_another_size_that_is_not_all_zeros_is_not_touched)
 {
     static const size_t sizes[] = { 1, SIZE - 1, SIZE + 1, 2 * SIZE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the storage emulator, model/flash.h, does what its manual says:
+ * Shows that the storage emulator, model/flash.h, does what is in its manual:
  * the rules of each medium, the variants of each cut, the same each time; each
  * fault; each violation is found.  The tests of the journal rely on it, so the
  * state that a cut leaves is computed here a second time, in another way.
@@ -212,13 +212,13 @@ static const struct line {
     { "a failing program may do nothing or half", FLASH_NOR, 2, 0xFF,
       "!p:undone p0,8=1:fault r0,8=ff p0,8=1 v1:torn e0 "
       "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1 v2:torn" },
-    { "a failing program may do all, or say that it did", FLASH_NOR, 2, 0xFF,
+    { "a failing program may do all, or report that it did", FLASH_NOR, 2, 0xFF,
       "!p:done p0,8=1:fault r0,8=1 p0,8=1 v1:twice e0 "
       "!p:silent p0,8=1 r0,8=ff p0,8=1 v2:twice" },
     { "a failing program may do nothing or half with ECC", FLASH_ECC, 4, 0xFF,
       "!p:undone p0,8=1:fault r0,8=ff p0,8=1:ecc v1:torn e0 "
       "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1:ecc v2:torn" },
-    { "with ECC it may do all, or say that it did", FLASH_ECC, 4, 0xFF,
+    { "with ECC it may do all, or report that it did", FLASH_ECC, 4, 0xFF,
       "!p:done p0,8=1:fault r0,8=1 p0,8=1:ecc v1:twice e0 "
       "!p:silent p0,8=1 r0,8=ff p0,8=1:ecc v2:twice" },
     { "a failing program may be done again in place", FLASH_INPLACE, 2, 0xFF,
@@ -237,7 +237,7 @@ static const struct line {
       "p0,64=11 !e:done e0:fault r0,64=ff p0,4=22 v0" },
     { "a failing erase may do half", FLASH_NOR, 4, 0xFF,
       "p0,64=11 !e:half e0:fault r0,32=ff r32,32=11 p0,4=22 v1:torn" },
-    { "an erase may do nothing and say that it did", FLASH_NOR, 4, 0xFF,
+    { "an erase may do nothing and report that it did", FLASH_NOR, 4, 0xFF,
       "p0,64=11 !e:silent e0 r0,64=11 p0,4=22 v0" },
     { "a bad sector is bad alone", FLASH_NOR, 4, 0xFF,
       "p64,8=11 x1=1 r60,8:fault r56,8=ff r128,4=ff r64,0 "      // reading
@@ -258,7 +258,7 @@ static const struct line {
       "p0,8=1 !s:done s:fault r0,8=1 u0 p8,1=1 o2 b r0,8=1 r8,1=0" },
     { "the next sync does what came after that", CACHE, 1, 0,
       "p0,8=1 !s:done s:fault p8,1=1 s o0 b r0,9=1" },
-    { "a sync may do nothing and say that it did", CACHE, 1, 0,
+    { "a sync may do nothing and report that it did", CACHE, 1, 0,
       "p0,8=1 !s:silent s r0,8=1 u1 p8,1=1 o2 b r0,9=0" },
     { "the next sync does what was reported as done", CACHE, 1, 0,
       "p0,8=1 !s:silent s p8,1=1 s o0 b r0,9=1" },
@@ -308,7 +308,7 @@ TEST(impossible_media_are_refused)
     is(flash_init(&f, one.memory), -1);
 }
 
-/* How many variants there are of each kind, as the header's list says: n for
+/* How many variants there are of each kind, as in the header's list: n for
    one less than the bytes, D for those that are drawn. */
 TEST(variants_are_as_many_of_each_kind_as_listed)
 {
@@ -390,13 +390,13 @@ static struct torn look(const uint8_t *bytes, uint32_t len)
 static int is_noise(const uint8_t *bytes, uint32_t len, uint32_t edge,
                     uint32_t granule)
 {
-    uint32_t behind = edge - edge % granule + granule;
+    uint32_t after = edge - edge % granule + granule;
 
     return len == SECTOR ? look(bytes, len).strange > SECTOR / 2 :
-           behind >= len || !memcmp(bytes + behind, before, len - behind);
+           after >= len || !memcmp(bytes + after, before, len - after);
 }
 
-static int is_torn_as_said(const flash *f, int torn, uint32_t k,
+static int is_torn_as_variant(const flash *f, int torn, uint32_t k,
                            const uint8_t *bytes, uint32_t len)
 {
     struct torn left = look(bytes, len);
@@ -446,7 +446,7 @@ static void torn_counts(flash *f, int call, int torn, uint32_t k, uint32_t len)
     is(f->violations, taken);
 }
 
-static void torn_is_as_said(int kind, uint32_t granule, uint8_t erased,
+static void check_torn_variant(int kind, uint32_t granule, uint8_t erased,
                             int call, int torn)
 {
     for (uint32_t k = 0; k < LEN; k++) {
@@ -459,9 +459,9 @@ static void torn_is_as_said(int kind, uint32_t granule, uint8_t erased,
         if (!len)
             return;
         is(flash_read(f, AT, bytes, len), 0);
-        if (kind == FLASH_ECC)          // past what reading may say
+        if (kind == FLASH_ECC)          // not as reading may return them
             memcpy(bytes, f->bytes + AT, len);
-        assert_true(is_torn_as_said(f, torn, k, bytes, len));
+        assert_true(is_torn_as_variant(f, torn, k, bytes, len));
         is(read_same(f, AT - 1, 1, erased), 0);
         is(read_same(f, AT + len, 1, len == LEN ? erased : 0x69), 0);
         is(f->violations, 0);
@@ -470,7 +470,7 @@ static void torn_is_as_said(int kind, uint32_t granule, uint8_t erased,
     }
 }
 
-TEST(what_is_torn_is_as_its_variant_says)
+TEST(torn_writes_are_as_their_variant_states)
 {
     static const uint32_t granules[] = { 1, 2, 8 };
     static const uint8_t erased[] = { 0xFF, 0x00 };
@@ -480,7 +480,7 @@ TEST(what_is_torn_is_as_its_variant_says)
             for (int torn = 0; torn < FLASH_LOSE_TAIL; torn++)
                 for (int call = FLASH_PROG; call <= FLASH_ERASE; call++)
                     if (kind != FLASH_INPLACE || call == FLASH_PROG)
-                        torn_is_as_said(kind, granules[i / 2], erased[i % 2],
+                        check_torn_variant(kind, granules[i / 2], erased[i % 2],
                                         call, torn);
 }
 

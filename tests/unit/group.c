@@ -6,8 +6,8 @@
  * call that begins a sector meanwhile; one sync runs at a time; shared data is
  * written only under a lock (run it with gcc -fsanitize=thread, too).
  *
- * First all in one thread: during a sync other calls are made, each operation
- * of which is cut, and each sync fails.  Then with threads, on the storage
+ * First all in one thread: during a sync other calls are made, each of their
+ * operations is cut, and each sync fails.  Then with threads, on the storage
  * emulator and on a file.
  */
 #ifndef _POSIX_C_SOURCE
@@ -19,7 +19,7 @@
 
 #include "test.h"
 
-/* The kernel's sync of a file: may fail, and says so once. */
+/* The kernel's sync of a file: may fail, and reports it once. */
 static int kernel_sync(int fd);
 
 #define fdatasync kernel_sync
@@ -393,7 +393,7 @@ static void sync_beside(int after)
     is(idem_sync(&table), IDEM_OK);
 }
 
-TEST(s10_a_sync_that_fails_is_told_also_if_one_beside_it_has_succeeded)
+TEST(s10_a_sync_that_fails_is_reported_even_if_one_beside_it_has_succeeded)
 {
     idem_claim claim;
 
@@ -404,7 +404,7 @@ TEST(s10_a_sync_that_fails_is_told_also_if_one_beside_it_has_succeeded)
     is(idem_sync(&table), IDEM_E_STORAGE);
 }
 
-TEST(a_lock_that_refuses_after_a_sync_is_told_and_the_next_sync_is_done)
+TEST(a_lock_that_refuses_after_a_sync_is_reported_and_the_next_sync_is_done)
 {
     idem_claim claim;
 
@@ -435,7 +435,7 @@ TEST(in_each_mode_all_syncs_are_under_the_lock)
 
 static group all;
 
-// Each thread has keys of its own, of which it alone knows.
+// Each thread has keys of its own, which it alone knows.
 static struct worker {
     pthread_t thread;
     uint32_t first;
@@ -494,7 +494,7 @@ static void run_threads(void)
 }
 
 /* What was answered is so, and what had an effect is known. */
-static void assert_told(void)
+static void assert_answers_hold(void)
 {
     for (uint32_t key = 0; key < KEYS; key++) {
         const struct worker *w = &workers[key / (KEYS / THREADS)];
@@ -516,7 +516,7 @@ TEST(s2_s4_power_cuts_in_the_middle_of_a_group)
         run_threads();
         off = (uint32_t)cells.off;
         power_cut(2 + n % 3);
-        assert_told();
+        assert_answers_hold();
     }
 }
 
@@ -530,7 +530,7 @@ TEST(s2_s4_s10_a_failed_sync_in_the_middle_of_a_group)
         if (failed)
             is(group_sync(&all, &table), IDEM_E_STORAGE);
         power_cut(2 + n % 3);
-        assert_told();
+        assert_answers_hold();
     }
 }
 

@@ -126,7 +126,7 @@ static const scenario scenarios[] = {
     { "what_a_volatile_claim_replaced_stays_gone_or_comes_whole",
       "volatile evict capacity=1 Aa Bb P Aa P Ba:replay" },
     // Two take the slots of what is evicted, and end of themselves: no record
-    // says that the slots are free, or in which order.
+    // has that the slots are free, or in which order.
     { "what_volatile_claims_replaced_is_not_there_twice",
       "volatile evict capacity=2 Aa Ab Bc,lease=1,retention=1 "
       "Bd,lease=1,retention=1 M,ms=3 a Ba:execute Ca P Ba:replay Xa:ok "
@@ -171,7 +171,7 @@ static const scenario scenarios[] = {
     { "idle_work_may_fail",
       "times=99 Ba Ca Bb Cb Bc Cc Bd Cd Be Ce Bf Cf Bg Cg Bh Ch Xa:ok Ba Ca "
       "fail1,how=2 m m m works M" },
-    // That it is delivered is certain, but for what the newest record says.
+    // That it is delivered is certain, but for the newest record.
     { "that_an_outcome_is_delivered_needs_no_head_if_it_is_old",
       "Aa Ab P ? fail1,forever da:ok db:storage works db:ok da:ok" },
 
@@ -232,7 +232,7 @@ static const scenario scenarios[] = {
     { "an_exhausted_key_is_forgotten_after_a_retention",
       "attempts=1 Ba,ms=0 Ba,ms=100:exhausted Ba,ms=99999:exhausted "
       "Ba:execute" },
-    { "an_rtc_may_tell_how_long_the_power_was_off",
+    { "an_rtc_may_add_the_time_without_power",
       "Ba,ms=0 Ca,ms=0 P,ms=0 E,ms=0,n=99999 Ba,ms=0:replay E,ms=0,n=1 "
       "Ba,ms=0:execute" },
     { "s6_a_tick_that_goes_back_or_stops_shortens_nothing",

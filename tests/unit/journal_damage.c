@@ -17,7 +17,7 @@
 
 static const scenario scenarios[] = {
     // The time between is lost, and the newer record would make it older.
-    { "s6_a_relocated_key_is_no_older_than_what_is_left_says",
+    { "s6_a_relocated_key_is_no_older_than_the_rest_records",
       "nor: E,n=1000000 Ba Ca Bb,ms=50000 note Cb rotate7 M damage P "
       "Ba,ms=70000:replay" },
     // Nor is it later, when the older record has left the journal.
@@ -46,7 +46,7 @@ static const scenario scenarios[] = {
     { "in_batch_mode_an_unreadable_end_is_no_loss",
       "roomy: batch Ba Ca note Y Bb Cb Bc Cc Bd Cd Be Ce damage,back P lost0 "
       "Ba:replay Bb Cb" },
-    // .. also for who writes each record durably now: the sector says how its
+    // .. also for who writes each record durably now: the sector has how its
     // records were written.
     { "a_torn_batch_is_no_loss_when_each_is_durable_now",
       "roomy: batch Ba Ca note Y Bb Cb Bc Cc Bd Cd Be Ce damage,back unjudged "
@@ -69,8 +69,8 @@ static const scenario scenarios[] = {
       "roomy: A0 A1 A2 A3 A4 A5 A6 rotate4 rotated note,n=8 damage,how=# P "
       "lost1 B0:replay B1:replay B2:replay B3:replay B4:replay B5:uncertain "
       "B6:replay" },
-    // It is as good as torn, and nothing after it in its sector says that it
-    // was not: but the next header says where that ends.
+    // It is as good as torn, and nothing after it in its sector shows that it
+    // was not: but the next header has where that ends.
 
     { "the_last_record_before_a_known_end_is_a_loss",
       "K@ rotate1 note,back damage,how=5,at=7 P loss" },
@@ -91,9 +91,9 @@ static const scenario scenarios[] = {
     { "the_last_header_that_names_a_sector_has_its_end",
       "nor: Aa Bb note damage,how=4 P Bc note1 note2,n=1 restore damage1,how=3 "
       "damage2,how=3 P fail2 Bd rotated P lost0 Ba:replay Bb:recover" },
-    // The medium says twice that an outcome failed which it has; and the header
-    // of the sector where the second stands is damaged, so the end that it
-    // states for the first one's is not known.
+    // The medium reports twice that an outcome failed which it has; and the
+    // header of the sector where the second stands is damaged, so the end that
+    // it has for the first one's is not known.
     { "of_two_outcomes_of_one_claim_one_is_replayed",
       "nor: unjudged rotate1 Ba fail1,how=1 Ca:storage fail1,at=2,how=1 "
       "Ca:storage note Ca rotated damage,how=6 P lost1 Ba:replay" },
@@ -120,8 +120,8 @@ static const scenario scenarios[] = {
       "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc "
       "Bd,ms=2000000 Y P Bc:replay damage,how=5,at=97 P lost0 "
       "Bc,ms=1700000:execute" },
-    // .. also behind bytes that were skipped,
-    { "s6_and_does_so_behind_a_record_that_was_torn",
+    // .. also after bytes that were skipped,
+    { "s6_and_does_so_after_a_record_that_was_torn",
       "nor_8: size=1024 batch retention=3600000 Ba Ca Bb note Bc Cc Be note1 "
       "Bd,ms=2000000 Y damage1 P Bc:replay damage,how=5,at=97 P lost0 "
       "Bc,ms=1700000:execute" },
@@ -174,9 +174,9 @@ static const scenario scenarios[] = {
     { "a_loss_is_reported_at_every_boot_until_relocation_is_past_it",
       "nor: " LOST_B "P lost1 rotate,n=1 P lost0 Ba:replay" },
 
-    // a claim that is not next to what says that it was durable: in a batch only
-    // the last record says so of all before it; a rotation makes durable what no
-    // record says is; idle work takes no mark away
+    // a claim that is not next to the mark that it was durable: in a batch only
+    // the last record has it, for all before it; a rotation makes durable what
+    // no record marks; idle work takes no mark away
     { "a_damaged_claim_of_a_batch_is_a_loss",
       "nor: batch Aa Y Bb note Bc Y Cb Cc Y Bd Y Cd Y damage,how=5,at=112 P "
       "lost1 Bb:uncertain" },
@@ -213,7 +213,7 @@ static const scenario scenarios[] = {
     { "a_rewritten_outcome_shows_what_was_durable_before_it",
       "nor: size=1024 batch Ba rotate1 Bb Cb note Bc Cc Y Ca Y P Bb:replay "
       "rotate2 Y damage,how=5,at=80 P loss Bb:uncertain" },
-    // Neither claim is there, but an outcome says that one was: they cannot both
+    // Neither claim is there, but an outcome has one: they cannot both
     // be one torn record.
     { "two_damaged_records_before_an_outcome_are_a_loss",
       "roomy: Aa Bb note Bc note1 Cb damage1 damage,how=# P loss Ba:replay "
@@ -307,7 +307,7 @@ TEST(a_record_with_a_field_of_another_kind_is_none)
 }
 
 /* Damage: every loss is counted. */
-static void nothing_untold(uint32_t at, uint32_t len, int how)
+static void damage_is_counted(uint32_t at, uint32_t len, int how)
 {
     damage(at, len, how);
     run("P");
@@ -364,7 +364,7 @@ TEST(s5_an_unreadable_granule_is_a_loss_or_none)
     device *d = filled_on(&ecc);
 
     for (uint32_t at = 0; at < d->medium.size; at += ecc.granule)
-        nothing_untold(at, ecc.granule, DEAD);
+        damage_is_counted(at, ecc.granule, DEAD);
 }
 
 /* But of the newest one nothing at all may be left. */
@@ -375,9 +375,9 @@ TEST(s5_a_lost_sector_is_a_loss_or_none_and_a_header_hides_nothing)
 
     for (uint32_t at = 0; at < d->medium.size; at += 512) {
         for (int how = 0; how <= BLANK && at != head; how++)
-            nothing_untold(at, 512, how);
+            damage_is_counted(at, 512, how);
         for (uint32_t i = 0; i < wrote.header_len; i += 3)
-            nothing_untold(at + i, 3, ANYTHING);
+            damage_is_counted(at + i, 3, ANYTHING);
     }
 }
 
@@ -447,7 +447,7 @@ TEST(s5_a_flipped_bit_before_a_boots_newest_record_is_a_loss)
 
 static struct { uint32_t at, after; int byte; } fickle;
 
-/* So many reads from a place on are as they should be, and then no more. */
+/* Some reads from a place on are as they should be, and then no more. */
 static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
@@ -503,7 +503,7 @@ TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
     run("P lost1 Ba:uncertain");
 }
 
-TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
+TEST(two_bytes_of_garbage_in_a_header_hide_no_loss)
 {
     // In the newest header, and in the only one.
     static const char *const lines[] = { "B4 C4 rotate2 B5 C5 B6 C6 Bz",
@@ -575,7 +575,7 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
     }
     load();
     run("P");
-    // Behind an erase and n records.
+    // After an erase and n records.
     run_of("cut@ B20:any", 1 + (unsigned)n);
     from = newest_sector();
     memcpy(old, d->medium.bytes + from, size);
@@ -959,7 +959,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 }
 
 /* One with a future time hides all others, and that is counted. */
-TEST(a_header_far_behind_the_head_is_a_loss)
+TEST(a_header_much_older_than_the_head_is_a_loss)
 {
     device *d = device_on(&nor, "sectors=32 Aa K300");
     uint32_t dead = newest_sector() + d->medium.sector_size;
@@ -971,7 +971,7 @@ TEST(a_header_far_behind_the_head_is_a_loss)
     run("P lost1 Ba:uncertain");
 }
 
-/* One that says that the sector before has records after its end. */
+/* A header that has a later end of the sector before than there is. */
 TEST(no_more_is_read_of_a_sector_than_it_has)
 {
     device_on(&nor, "Aa P Ab");
@@ -1031,7 +1031,7 @@ TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
 
 /* What looks like a record has lengths beyond the bytes that were read: those
    of its fields, which end where the memory does. */
-TEST(a_damaged_record_is_not_read_behind_the_memory)
+TEST(a_damaged_record_is_not_read_beyond_the_memory)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint32_t sector;

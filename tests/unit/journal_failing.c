@@ -6,7 +6,7 @@
  */
 #include "scenario.h"
 
-// Thrice: it says so, and writes nothing.
+// Thrice: it answers that, and writes nothing.
 #define REFUSED "Bc:storage untouched Y:storage untouched Ba:replay "           \
                 "untouched m untouched "
 #define STAYS REFUSED REFUSED REFUSED "P Ba:replay Ac Y:ok"
@@ -97,7 +97,7 @@ static int one_more(void)
     return result;
 }
 
-/* So many operations fail, one after the other; then all works again. */
+/* `fails` operations fail, one after the other; then all works again. */
 static void fail_many(const medium *m, int callback, unsigned fails)
 {
     device_on(m, "Ba Ca Bb,lease");
@@ -319,7 +319,7 @@ static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
 }
 
 /* For the first reads of an opening, or for all from one on, or in between. */
-TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
+TEST(s5_an_outage_of_reads_while_opening_hides_nothing_uncounted)
 {
     static const char *const lines[] = { "A4 A5 A6", "A4 A5 A6 P B6:replay",
                                          "A4 rotate2 A5 P rotate1 A6" };
@@ -351,7 +351,7 @@ static void save_young(unsigned heads)
 }
 
 /* The same of a journal of few sectors; then the first write is cut. */
-TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_untold)
+TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_uncounted)
 {
     for (unsigned heads = 1; heads <= 3; heads++) {
         save_young(heads);
@@ -471,7 +471,7 @@ TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
 }
 
 /* In one whole boot nothing is read but what was written in it.  What it has
-   acknowledged is hidden later, and that is told, where the ring has gone round
+   acknowledged is hidden later, and is counted, where the ring has gone round
    before. */
 TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
 {
@@ -676,7 +676,7 @@ TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
         }
 }
 
-/* The commit record, which follows a header, is said several times to have
+/* The commit record, which follows a header, is reported several times as
    failed; it is programmed, or not. */
 static uint32_t commits_that_fail;
 static int commits_are_written;
@@ -753,7 +753,7 @@ TEST(s1_tokens_grow_by_less_than_the_ring_after_a_loss)
 /* Under lower limits the newest sectors have only records that are too long
    (keys 1, 9 and 17): an older one is the head.  The first write is cut, and then
    the limits are back. */
-TEST(s4_what_lower_limits_hide_is_there_again_or_told)
+TEST(s4_keys_that_lower_limits_hide_are_there_again_or_counted)
 {
     for (uint32_t cut = 0; cut < 20; cut++) {
         device_on(&roomy, "scopes=1 key=100 capacity=8 response=4 state=0 "

@@ -72,7 +72,7 @@ static int opened(const header *h, int hash)
                    (uint32_t)build);
 }
 
-/* A journal that one made the other refuses, and says why. */
+/* A journal that one made the other refuses, and explains why. */
 static void is_refused(const header *by, const header *to)
 {
     begin_new_storage();

@@ -96,7 +96,7 @@ TEST(what_a_cut_left_of_the_first_header_is_not_foreign)
 }
 
 /* Foreign data, and reads that fail from the nth on: a storage that cannot be
-   read is not told from another journal. */
+   read looks like another journal. */
 TEST(foreign_data_is_no_reason_when_a_read_failed)
 {
     device *d = device_on(&nor, "sectors=6");
@@ -113,7 +113,7 @@ TEST(foreign_data_is_no_reason_when_a_read_failed)
     }
 }
 
-/* The storage holds another journal: idem_explain says why in words. */
+/* The storage holds another journal: idem_explain has the cause in words. */
 static void differs(const char *words)
 {
     const char *text;
@@ -317,7 +317,7 @@ TEST(l2_a_torn_first_header_never_passes_for_that_of_another_journal)
 
 /* A partition that was moved, by sectors or less: what its journal has is not
    overwritten, though all of it is where heads begin. */
-TEST(a_young_journal_at_another_place_is_refused)
+TEST(a_young_journal_at_another_address_is_refused)
 {
     static const uint32_t places[] = { 512 + 1, 512 + 8, 1016, 2 * 512,
                                        3 * 512, 5 * 512 };
@@ -331,7 +331,7 @@ TEST(a_young_journal_at_another_place_is_refused)
     }
 }
 
-/* Behind a byte that may begin a header, too. */
+/* After a byte that may begin a header, too. */
 TEST(nor_is_one_overlooked_that_begins_twice)
 {
     device *d = device_on(&nor_8, "Ba Ca");
@@ -395,7 +395,7 @@ static const scenario scenarios[] = {
     { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
       "roomy: response=200 Ba Ca Bb Cb,len=200 unjudged +response=3 P loss "
       "Ba:replay Bb:uncertain" },
-    { "s5_also_if_that_is_nearly_as_long",
+    { "s5_even_if_that_is_nearly_as_long",
       "roomy: batch volatile response=200 Ba Ca,len=200 Y unjudged "
       "+response=100 P loss Ba:uncertain" },
     // In a batch nothing follows that shows that they were durable.

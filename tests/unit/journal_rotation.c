@@ -47,8 +47,8 @@ TEST(with_idle_time_no_call_relocates)
 }
 
 /* Nor does a boot rewrite anything that was found on blank storage, or after a
-   record that says nothing but the time: not even an empty state. */
-TEST(a_boot_that_has_nothing_to_confirm_relocates_nothing)
+   record that has nothing but the time: not even an empty state. */
+TEST(a_boot_that_has_nothing_to_rewrite_relocates_nothing)
 {
     static const char *const lines[] = {
         "state=0 P Ba rotated", "P Ba rotated",

@@ -29,12 +29,12 @@
 static const scenario scenarios[] = {
     // answers that rely on the newest record: it is lost between two boots,
     // which a cut may have torn
-    { "too_old_is_confirmed_before_it_is_answered",
+    { "too_old_is_recorded_before_it_is_answered",
       "nor: evict capacity=1 beside=10 Bi Ci Bg note P Bi:old rotated Bi:old "
       "untouched damage,how=4 P lost0 Bi:old Bg:recover" },
-    // It was over in this boot: there is nothing to be written but that, and its
+    // It expired in this boot: there is nothing to be written but that, and its
     // sender's floor: in one record, with a retention too short to matter.
-    { "that_a_number_expired_is_confirmed_with_its_floor",
+    { "that_a_number_expired_is_recorded_with_its_floor",
       "keys=96 volatile beside=10 B56,retention=1000 C56 note P m,ms=1000:ok "
       "untouched B54:old rotated damage,how=4 P lost0 B54:old B56:old B38:old "
       "P lost0 B54:old B56:old B38:old P lost0 B54:old B56:old B38:old" },
@@ -55,18 +55,18 @@ static const scenario scenarios[] = {
       "beside=10 Ba,retention=9000000 Ca Bg,retention=1000 Bi,retention=1000 "
       "wait2000 Bg:old Be:old Bi:old P lost0 Bg:old Be:old Bi:old Ba:replay "
       "Bm Cm rotate3 P lost0 Bg:old Be:old Bi:old Bm:replay Ba:replay" },
-    // .. also if its claim was never written.
+    // .. even if its claim was never written.
     { "that_it_was_refused_stays_when_the_ring_goes_round",
       "volatile beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
       "Bg:old rotate9 P Bg:old Ba:replay" },
     // .. also as the newest record, which a cut may have torn.
-    { "that_is_confirmed_too",
+    { "that_is_recorded_too",
       "nor: beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
       "Bg:old note P Bg:old rotated damage,how=4 P lost0 Bg:old Ba:replay" },
     { "also_if_no_record_of_it_is_left",
       "nor: beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 M "
       "Be:old note P Be:old rotated damage,how=4 P lost0 Be:old Ba:replay" },
-    // .. as what left, which says nothing of those that had left with it.
+    // .. as what left, which has nothing of those that had left with it.
     { "nor_does_it_bring_back_what_had_left_before",
       "beside=10 Bg,retention=1000 Bi,retention=1000 Bb,retention=1000 "
       "Bd,retention=1000 wait2000 Bi:old Bk,retention=9000000 Ck "
@@ -343,7 +343,7 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict senders=1 scopes=2 most=9 B4,retention=1000 wait2000 "
       "B4:old B1,retention=1000 note C1 wait2000 M B2 C2 damage P loss "
       "B2:replay" },
-    // What was gone of one epoch says nothing of another: the sender was
+    // What was gone of one epoch means nothing for another: the sender was
     // forgotten and began anew, which damage to the record of that undoes.
     { "what_was_gone_is_of_its_epoch",
       "keys=96 beside=10 B28,retention=1000 wait2000 B28:old na:ok note Bg Cg "
@@ -373,7 +373,7 @@ static const scenario scenarios[] = {
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1,retention=1000 C1 wait2000 B1:old note P B0:execute rotated "
       "damage,how=4 P lost0" },
-    { "a_floor_without_an_entry_is_not_confirmed",
+    { "a_floor_without_an_entry_is_not_rewritten",
       "nor: capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
       "B0,retention=9000000 B1,retention=1000 wait300000000 "
       "B1,retention=9000000:old unjudged +senders=1 P "
@@ -541,7 +541,7 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
 }
 
 /* The newest record may be that of an entry: one that was relocated ahead. */
-TEST(an_entry_that_is_the_newest_record_is_confirmed)
+TEST(an_entry_that_is_the_newest_record_is_rewritten)
 {
     operation last = { 0, 0, 0 };
 
@@ -561,7 +561,7 @@ TEST(an_entry_that_is_the_newest_record_is_confirmed)
 
 /* The mark that all up to a floor are gone is followed by the time, where it may
    not be the newest record: with large granules perhaps in the next sector. */
-TEST(a_mark_at_the_end_of_a_sector_has_the_time_behind_it)
+TEST(a_mark_at_the_end_of_a_sector_has_the_time_after_it)
 {
     static const medium wider = { "wider", FLASH_ECC, 0, 128, 2048, 0xFF };
 

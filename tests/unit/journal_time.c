@@ -48,7 +48,7 @@ static void repeat(const char *line, int times)
 }
 
 /* While nothing is remembered nothing is written, for longer than one record
-   can tell. */
+   can have. */
 TEST(months_without_a_record_do_no_harm)
 {
     for (int days = 20; days < 200; days += 12)
@@ -81,7 +81,7 @@ TEST(what_expired_before_an_opening_is_not_counted)
     is(the.table->stats.undelivered, 0);
 }
 
-/* What is over stays over, though the 32 bits of time went round meanwhile, and
+/* Expired keys stay so, though the 32 bits of time went round meanwhile, and
    its sector is read for the state that is in it. */
 TEST(expired_keys_do_not_come_back_after_months)
 {
@@ -93,7 +93,7 @@ TEST(expired_keys_do_not_come_back_after_months)
 }
 
 /* The newest record before is a delivery, and when a header names the time the
-   sector with the outcome is needed no more: so the delivery tells of no time.
+   sector with the outcome is needed no more: so the delivery has no time.
    The header is further ahead than the clock goes without records: if that is
    too far, its time is not followed, but nothing is uncertain by it. */
 TEST(s6_a_delivery_before_a_long_silence_costs_no_time)
@@ -138,7 +138,7 @@ TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever)
             assert_in_range(days_full(media[m], idle), 16, 20);
 }
 
-/* Calls idle work once in 20 s, so many times; returns how often it answered
+/* Calls idle work once in 20 s, `times` times; returns how often it answered
    that there is nothing to do. */
 static unsigned idle_seldom(unsigned times)
 {

@@ -9,7 +9,7 @@
 
 static idem_claim claim;
 
-TEST(s1_behind_the_last_token_no_claim_is_granted)
+TEST(s1_after_the_last_token_no_claim_is_granted)
 {
     // A slot keeps 48 bits of a token where numbers are wide.
     const uint64_t last = IDEM_WIDE ? UINT64_MAX >> 16 : UINT32_MAX;
@@ -47,7 +47,7 @@ TEST(s1_a_claim_is_current_after_as_many_others)
     run("Bc Cc Ba:busy Na:ok db:ok Ca:ok Ba:replay");
 }
 
-/* A fingerprint of 0 is one; and none if it is not said that there is one.  An
+/* A fingerprint of 0 is one; and none if has_fingerprint is not set.  An
    empty payload needs no pointer. */
 TEST(s3_nothing_is_a_payload_like_any_other)
 {

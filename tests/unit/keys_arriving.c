@@ -160,7 +160,7 @@ TEST(other_texts_are_refused)
 
 /* A digit of 22 at 32 places, a hyphen at 4; a digit of 54 at 25 places, and at
    the first one up to 7; a digit of 22 at 12 places.  In a string 93 characters
-   at two places, that and another behind a \, themselves at 5. */
+   at two places, that and another after a \, themselves at 5. */
 TEST(no_other_character_is_read_at_any_place)
 {
     is(neighbours(UUID, UUID_TEXT), 32 * 22 + 4);

@@ -53,7 +53,7 @@ static const scenario scenarios[] = {
       "ram capacity=1 Ba Ra:ok ! Bb:execute ! Ra:fenced Ca:fenced Cb:ok !" },
 
     // attempts
-    { "l2_a_key_is_exhausted_after_so_many_attempts",
+    { "l2_a_key_is_exhausted_after_max_attempts",
       "ram attempts=1 Ba:execute L Ba:exhausted Ga" },
     { "l2_a_key_is_exhausted_after_3_attempts_by_default",
       "ram Ba:execute L Ba:recover L Ba:recover L Ba:exhausted Ga" },
@@ -97,7 +97,7 @@ static const scenario scenarios[] = {
     // idem_run
     { "run_executes_once_and_replays_afterwards",
       "ram Ua,takes=20,len=6 Ua,ms=50 Ba:replay Ua,ms=50 Fb Ub,failed Ub" },
-    { "run_releases_when_the_handler_says_so",
+    { "run_releases_after_not_done",
       "ram Ua,back a Ga:none Ua,back Ua Ga:ok" },
     { "run_that_gives_back_or_completes_what_it_lost_is_fenced",
       "ram Ua,back,takes=100100 Ga:none Ub,takes=100100 Gb:none Uc,takes=100099 "
@@ -129,7 +129,7 @@ static const struct state {
     /*                                             BWCRNXdg */
     { "unknown", "", "EEFFFNNN" },
     { "claimed", "Bb", "YMOOOYNN" },
-    { "its lease is over", "Bb L", "RMOOOONN" },
+    { "its lease has ended", "Bb L", "RMOOOONN" },
     { "overtaken", "Bb L Bb", "YMFFFYNN" },
     { "exhausted", "Bb L Bb L", "XMOOOONN" },
     { "completed", "Bb Cb,len=6", "PMFFFOOO" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that a table without storage answers as its manual says, call for call:
+ * Shows that a table without storage answers as in its manual, call for call:
  * random calls go to it and to the model (tests/model), which knows the answer
  * exactly.
  *

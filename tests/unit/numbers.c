@@ -126,7 +126,7 @@ static const scenario scenarios[] = {
     { "a_quota_of_numbers_holds_over_restarts",
       "quota=2 beside=10 Ba,retention=10 Ca Bc Cc Be:full wait10 Be:execute P "
       "Bg:full Ba:old Bb:execute" },
-    // That 3 is over is nowhere written: after a restart its retention begins
+    // That 3 expired is nowhere written: after a restart its retention begins
     // anew.  So the floor must be written before the sector of 2 goes.
     { "what_leaves_below_the_floor_stays_old",
       "beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M Bc:old K@ K@ "
@@ -134,8 +134,8 @@ static const scenario scenarios[] = {
     { "what_raised_the_floor_before_stays_needed",
       "times=24 beside=10 Bc Cc T M K8 Be,retention=1000 Bb wait2000 M Rb K@ "
       "P Bc:old" },
-    // Nor is that 5 was given up, which raised it; of 3 all is over, too.
-    { "that_a_number_below_the_floor_expired_is_confirmed",
+    // Nor is that 5 was given up, which raised it; of 3 all has expired, too.
+    { "that_a_number_below_the_floor_expired_is_recorded",
       "beside=10 Bi,retention=1000 Be,retention=1000 Ce P M,ms=1000 Be:old P "
       "Be:old" },
     { "of_an_unsaved_floor_the_oldest_sector_is_needed",
@@ -196,7 +196,7 @@ static const scenario scenarios[] = {
     { "who_is_forgotten_stays_so_while_the_ring_goes_round",
       "beside=10 Bc Cc Be L T M Be:old na rotate@ P Ba:execute Ra rotate@ P "
       "Bc:execute" },
-    { "that_a_sender_was_forgotten_is_confirmed",
+    { "that_a_sender_was_forgotten_is_recorded",
       "numbers=20 Bc Cc L T M Bc:old na P Ba P Ba:recover Bc:execute" },
 
     { "with_volatile_claims_what_was_completed_stays_old",
@@ -210,12 +210,12 @@ static const scenario scenarios[] = {
     { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
       "volatile beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
-    // c is over when the next boot reads what was written of a.
+    // c has expired when the next boot reads what was written of a.
     { "an_entry_that_is_written_has_no_later_floor",
       "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
       "P Bc:old" },
-    // Nor does one that is read after c is found to be over, for the time since
-    // the oldest sector is long.
+    // Nor does one that is read after c has expired, for the time since the
+    // oldest sector is long.
     { "an_entry_that_is_relocated_lowers_no_floor",
       "beside=10 Bb,retention=2000000000 Cb Ba,retention=1000 Ca wait2000 "
       "Ba:old K@ Bc,retention=100000000 Cc K8 E,n=60000000 K1 P K1 "

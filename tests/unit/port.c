@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD
-   The check of ports (examples/port/check.h) accepts good ones, and says of
+   The check of ports (examples/port/check.h) accepts good ones, and prints of
    each of many bad ones what is wrong with it. */
 #include "idem.h"
 #include "examples/port/check.h"
@@ -9,7 +9,7 @@
 
 enum { SECTOR = 4096, SECTORS = 20 };
 
-// What people do wrong, and words that must be said of it.
+// What people do wrong, and words that must be printed for it.
 #define BADS(X)                                                                \
     X(RETURNS_LENGTH, "a length is no success", "a length for example")        \
     X(WRONG_ERASED, "another erased value", "the right value")         \
@@ -26,7 +26,7 @@ enum { SECTOR = 4096, SECTORS = 20 };
     X(ERASE_TOO_LITTLE, "an erase of too little", "less than sector_size")     \
     X(ERASE_NOT_AWAITED, "an erase not awaited", "must wait")                  \
     X(ERASE_IGNORES, "a program that an erase ignores", "is erased does not") \
-    X(ERASE_NEVER_ENDS, "an erase that never ends", "never says that it has")  \
+    X(ERASE_NEVER_ENDS, "an erase that never ends", "never returns 0: it ")   \
     X(STALE_CACHE, "a cache not invalidated", "does not read back")            \
     X(NOT_SYNCED, "a cache not written", "gone after a restart")               \
     X(TAKEN_FOR_EEPROM, "flash taken for EEPROM", "needs an erase")            \
@@ -207,7 +207,7 @@ TEST(good_ports_are_accepted)
     accept(&the_port);
 }
 
-/* Something is wrong, and the words are said of it. */
+/* Something is wrong, and the words are printed for it. */
 static void refuse(void **state)
 {
     const struct bad *bad = (const struct bad *)*state;

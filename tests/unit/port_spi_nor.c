@@ -14,7 +14,7 @@ static struct model {
     int asleep, gone;
     int enabled;
     int busy;                       // status reads that an operation takes
-    uint32_t density;               // what it says its size is; 0: it is silent
+    uint32_t density;               // its size, as reported; 0: it is silent
     uint8_t pulled;                 // what a line reads that nobody drives
     unsigned long polls;
     uint32_t elsewhere;             // programs and erases beside the journal
@@ -66,7 +66,7 @@ static void answer(uint8_t *in, size_t len, const uint8_t *what)
         memcpy(in, what, len < 2 ? len : 2);
 }
 
-/* What a chip says of itself: the table that has its size is at 0x30. */
+/* A chip's description: the table that has its size is at 0x30. */
 static void parameters(uint32_t at, uint8_t *in, size_t len)
 {
     uint8_t all[0x40] = "SFDP\6\1\0\xFF" "\0\6\1\4\x30\0\0\xFF";
@@ -154,7 +154,7 @@ static void make(void)
     assert_true(spi_nor_start(&storage) == NULL);
 }
 
-/* What spi_nor_start says is this; NULL: nothing is wrong. */
+/* What spi_nor_start reports is this; NULL: nothing is wrong. */
 static void starts(const char *words)
 {
     const char *wrong = spi_nor_start(&storage);

@@ -11,13 +11,13 @@
 
 static struct {
     protocol_decoder decoder;
-    uint8_t behind[64];
+    uint8_t after[64];
 } line;
 
 static void start(void)
 {
     memset(&line, 0, sizeof line);
-    memset(line.behind, 0xA5, sizeof line.behind);
+    memset(line.after, 0xA5, sizeof line.after);
 }
 
 /* Bytes from the line; how many messages they bring, which must be this. */
@@ -49,17 +49,17 @@ static protocol_message message(const uint8_t *content, unsigned scope_len,
     };
 }
 
-// A usual command, with zeros in its payload, and its frame, twice.
-static protocol_message usual;
+// A command, with zeros in its payload, and its frame, twice.
+static protocol_message sample;
 static uint8_t frames[2 * PROTOCOL_FRAME_MAX];
 
 /* The length of one. */
-static size_t make_usual(void)
+static size_t make_frames(void)
 {
     size_t len;
 
-    usual = message((const uint8_t *)"panel00017p\x05\0\0\xff", 5, 5, 5);
-    len = protocol_encode(frames, &usual);
+    sample = message((const uint8_t *)"panel00017p\x05\0\0\xff", 5, 5, 5);
+    len = protocol_encode(frames, &sample);
     memcpy(frames + len, frames, len);
     start();
     return len;
@@ -108,15 +108,15 @@ TEST(content_that_is_too_long_is_not_encoded)
 /* The rest of a frame that was cut anywhere is lost, the next is not. */
 TEST(whatever_is_cut_out_the_next_frame_is_found)
 {
-    size_t len = make_usual();
+    size_t len = make_frames();
 
     for (size_t from = 0; from <= len; from++)
         for (size_t to = from; to <= len; to++) {
             int whole = from == to || (from == 0 && to == 1) ||
                         (from == len - 1 && to == len);
             start();
-            is(receive(frames, from, &usual) +
-                   receive(frames + to, 2 * len - to, &usual),
+            is(receive(frames, from, &sample) +
+                   receive(frames + to, 2 * len - to, &sample),
                whole ? 2 : 1);
         }
 }
@@ -125,15 +125,15 @@ TEST(whatever_is_cut_out_the_next_frame_is_found)
    too many. */
 TEST(every_byte_changed_is_noticed_and_the_next_frame_found)
 {
-    size_t len = make_usual();
+    size_t len = make_frames();
 
     for (size_t at = 0; at < len; at++)
         for (unsigned value = 0; value < 256; value++) {
-            (void)make_usual();
+            (void)make_frames();
             if (frames[at] == value)
                 continue;
             frames[at] = (uint8_t)value;
-            is(receive(frames, 2 * len, &usual), 1);
+            is(receive(frames, 2 * len, &sample), 1);
         }
 }
 
@@ -154,19 +154,19 @@ TEST(whatever_is_on_the_line_the_next_frame_arrives)
    would wrap a byte that counts; each code in turn. */
 TEST(overlong_frames_are_dropped_and_memory_is_kept)
 {
-    size_t len = make_usual();
+    size_t len = make_frames();
 
     for (unsigned code = 1; code < 256; code++)
         for (unsigned length = PROTOCOL_BODY_MAX; length < 700; length += 7) {
             uint8_t byte = (uint8_t)code;
             start();
             for (unsigned i = 0; i < length; i++) {
-                is(receive(&byte, 1, &usual), 0);
+                is(receive(&byte, 1, &sample), 0);
                 assert_true(line.decoder.len <= PROTOCOL_BODY_MAX);
             }
-            is(receive(frames, len, &usual), 1);
-            for (size_t i = 0; i < sizeof line.behind; i++)
-                is(line.behind[i], 0xA5);
+            is(receive(frames, len, &sample), 1);
+            for (size_t i = 0; i < sizeof line.after; i++)
+                is(line.after[i], 0xA5);
         }
 }
 
@@ -198,7 +198,7 @@ TEST(commands_have_a_key_or_a_number)
     }
 }
 
-TEST(a_decoder_fits_where_it_says)
+TEST(a_decoder_takes_76_bytes_at_most)
 {
     assert_true(sizeof(protocol_decoder) <= 76);
 }

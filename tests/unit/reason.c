@@ -44,7 +44,7 @@ static const idem_storage small = {
 enum { KEYS = 200, KEY_MAX = 8 };
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0, 1) / 4];
 
-/* The result of opening a table with so much memory. */
+/* The result of opening a table with `size` bytes of memory. */
 static int opens(idem_table *table, idem_config *config, size_t size)
 {
     config->capacity = KEYS;
@@ -84,7 +84,7 @@ TEST(so_many_bytes_or_sectors_would_do)
     prints(IDEM_E_SPACE, &table, &config, text);
 }
 
-/* A storage that takes no byte, and says nothing, has no error to name. */
+/* A storage that takes no byte, and reports nothing, has no error to name. */
 TEST(what_reads_back_otherwise_is_no_success)
 {
     idem_storage worn = small;

@@ -143,7 +143,7 @@ static const scenario scenarios[] = {
       "ram evict senders=1 Aa.0#10 T Ab.0#7 Bb.0#5:execute" },
     { "a_sender_of_one_letter_at_its_quota_costs_its_own_oldest",
       "ram evict senders=2 quota=1 Aa.k Ab.k Ab.m Ga.k Gb.k:none" },
-    // Of one that was forgotten all who are unknown have the reach.
+    // Unknown senders have the eviction time of one that was forgotten.
     { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T A0#1 wait10 A0#2 wait10 X0#2 "
       "Bother.0#1:execute evicted1 B0#3,age=20:old B0#3,age=19:full evicted2" },
@@ -179,7 +179,7 @@ static const scenario scenarios[] = {
     // What others ask of a window of counters, asked of a floor: the 34 values
     // of WireGuard's counter selftest, with T its width and one, 8129, each one
     // higher as 0 is no sequence.  Where its window has moved on, here all
-    // before is over.  What is below a window but above the floor is executed,
+    // before has expired.  One below a window but above the floor is executed,
     // and what comes again while it is known is replayed.
     { "vectors_of_a_counter_one_by_one",
       "ram senders=1 capacity=24 A0#1 A0#2 B0#2:replay A0#10 A0#9 A0#8 "
@@ -212,7 +212,7 @@ TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere)
 }
 
 /* The bytes of a key may be those of a number; it is another key.  It is
-   forgotten when its retention is over, and executed again. */
+   forgotten when its retention ends, and executed again. */
 TEST(a_number_is_no_key_of_the_same_bytes)
 {
     static const char bytes[8] = { 9, 0, 0, 0, 3, 0, 0, 0 };
@@ -241,7 +241,7 @@ TEST(a_sequence_with_a_key_is_a_misuse)
     is(the.table->used, 0);
 }
 
-TEST(an_entry_takes_the_memory_that_the_manual_says)
+TEST(an_entry_takes_the_documented_memory)
 {
     is(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
     is(IDEM_SENDERS_MEMORY_SIZE(3), 3 * (sizeof(idem_sender) + 4));
@@ -293,7 +293,7 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
     }
 }
 
-/* .. also if all slots are swept every five minutes, as in a table that is full
+/* .. even if all slots are swept every five minutes, as in a table that is full
    but for a key that expires. */
 TEST(who_was_used_least_recently_is_forgotten_after_many_sweeps)
 {

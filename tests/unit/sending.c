@@ -11,7 +11,7 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
 
-static const idem_patience usual;
+static const idem_patience defaults;
 
 static uint32_t delay;
 
@@ -50,7 +50,7 @@ TEST(every_answer_has_its_verdict_whatever_the_time_is)
             int verdict = verdict_on(given);
             if (verdict == IDEM_RESEND && late)
                 verdict = IDEM_GIVE_UP;
-            is(retry(&usual, &sent[late], given), verdict);
+            is(retry(&defaults, &sent[late], given), verdict);
             is(delay == UINT32_MAX, verdict != IDEM_RESEND);
         }
 }
@@ -58,7 +58,7 @@ TEST(every_answer_has_its_verdict_whatever_the_time_is)
 #define RESULT(name, value, text) name,
 
 /* But IDEM_DONE, which means the same. */
-TEST(what_it_says_is_no_result_and_silence_is_none)
+TEST(its_results_are_no_results_of_calls_nor_is_silence)
 {
     static const int results[] = { IDEM_RESULTS(RESULT) };
 
@@ -125,7 +125,7 @@ TEST(a_sender_without_an_answer_ends)
 {
     idem_sent sent = { 0 };
 
-    for (sent.times = 1; retry(&usual, &sent, IDEM_SILENCE) == IDEM_RESEND;
+    for (sent.times = 1; retry(&defaults, &sent, IDEM_SILENCE) == IDEM_RESEND;
          sent.times++) {
         assert_true(sent.times < 1000);
         sent.elapsed_ms += delay;
@@ -158,7 +158,7 @@ TEST(no_sum_overflows_at_any_extreme)
         0xFFFFFFFF
     };
 
-    // Each decimal digit of a number says which of them an argument is.
+    // Each decimal digit of a number chooses which of them an argument is.
     for (unsigned long number = 0; number < 10000000; number += 7) {
         unsigned long i = number;
         uint32_t pick[7];
@@ -178,8 +178,8 @@ TEST(null_is_the_callers_mistake)
     const idem_sent sent = { 0 };
     unsigned misuse = unit_misuse;
 
-    is(idem_retry(NULL, &usual, &sent, 0), IDEM_E_ARG);
+    is(idem_retry(NULL, &defaults, &sent, 0), IDEM_E_ARG);
     is(idem_retry(&delay, NULL, &sent, 0), IDEM_E_ARG);
-    is(idem_retry(&delay, &usual, NULL, 0), IDEM_E_ARG);
+    is(idem_retry(&delay, &defaults, NULL, 0), IDEM_E_ARG);
     is(unit_misuse, misuse + 3);
 }

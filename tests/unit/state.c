@@ -176,7 +176,7 @@ TEST(s4_no_flipped_bit_makes_a_third_pour)
 }
 
 /* An outcome that idem_run cannot record is a failure with a code.  Its command
-   was executed, and nobody is told that it was not. */
+   was executed, and no answer is that it was not. */
 TEST(after_an_invalid_outcome_the_answer_is_to_look)
 {
     const idem_request request = {

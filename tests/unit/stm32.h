@@ -235,7 +235,7 @@ TEST(a_worn_word_is_a_failure)
     chip_fails(&worn);
 }
 
-/* From a debugger, say, or another part of the program. */
+/* From a debugger, or another part of the program. */
 TEST(an_old_error_does_not_fail_the_next_operation)
 {
     make();
@@ -244,7 +244,7 @@ TEST(an_old_error_does_not_fail_the_next_operation)
     is(chip_work(), CHIP_COMMANDS);
 }
 
-/* The chip takes the number of a page behind the bank's end for another's. */
+/* The chip takes the number of a page beyond the bank's end for another's. */
 TEST(a_journal_ends_in_its_bank)
 {
     uint32_t size = ONE_BANK || !BANK ? FLASH_SIZE : (uint32_t)FLASH_BANK_SIZE;

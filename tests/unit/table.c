@@ -282,7 +282,7 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
 }
 
 /* Keys in every state: old, undelivered, new, claimed, endless; free slots, of
-   which the first was in use.  It sweeps behind the time. */
+   which the first was in use.  It sweeps after the time. */
 static void open_to_break(void)
 {
     device_on(&nor, "ram evict quota=4 senders=4 m,ms=805306368 Ba Bb Cb "
@@ -292,7 +292,7 @@ static void open_to_break(void)
 // Of the journal are 16 to 18, and the last.
 enum { NUMBERS = 21, JOURNAL = 16, NO_JOURNAL = 19 };
 
-/* A number that idem_check can say, and does, is crossed off. */
+/* A number that idem_check can return, and does, is crossed off. */
 static void check_crossing(char found[NUMBERS + 1])
 {
     int number = idem_check(the.table);
@@ -302,7 +302,7 @@ static void check_crossing(char found[NUMBERS + 1])
 }
 
 /* Whatever bit of the table flips, idem_check ends, in memory that is the
-   table's (so the sanitizer says), and every invariant can be found broken. */
+   table's (a sanitizer checks), and every invariant can be found broken. */
 TEST(idem_check_finds_each_invariant_broken)
 {
     char found[NUMBERS + 1] = { 0 };
@@ -354,7 +354,7 @@ static idem_slot *slot_of(const idem_table *t, unsigned slot)
 
 /* It names the one that is broken: here in an index in which not all keys are at
    home. */
-TEST(idem_check_says_which)
+TEST(idem_check_returns_which)
 {
     idem_table *t = device_on(&nor, "ram capacity=16 Ba Bb Bc Bd Be Bf Bg Bh Bi "
                                     "Bj Bk Bl Bm Bn Ao")->table;
@@ -388,7 +388,7 @@ TEST(idem_check_says_which)
 }
 
 /* .. in the own orders of two senders. */
-TEST(idem_check_says_which_of_a_senders_order)
+TEST(idem_check_returns_which_of_a_senders_order)
 {
     idem_table *t = device_on(&nor, "ram evict quota=4 senders=2 scopes=2 "
                                     "Ba Ca Bb Cb Bc Cc Bd Cd")->table;
@@ -417,7 +417,7 @@ TEST(idem_check_says_which_of_a_senders_order)
 
 /* .. and here in a slot: a bit that means nothing there, a time too late, an
    outcome that has no place in the order, a token that was not granted. */
-TEST(idem_check_says_which_of_a_slot)
+TEST(idem_check_returns_which_of_a_slot)
 {
     idem_table *t;
 

@@ -18,7 +18,7 @@ export CC CFLAGS B unit
 [ -z "${CALLS:-}" ] || export IDEM_CALLS="$CALLS"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
-# These run for so long that optimizing them, and the header for them, pays.
+# These run so long that optimizing them, and the header for them, pays.
 long=" burst config journal journal_damage journal_failing journal_opening"
 long="$long journal_senders lives numbers port_esp_idf port_stm32_g4_one_bank"
 long="$long port_stm32_u5 port_stm32_wb idem_long "

@@ -2,7 +2,7 @@
 /*
  * The flash of the board: what medium_nvmc.c has, taking the times of the data
  * sheet, since QEMU's is done at once; and an erase goes through all that it
- * can leave when it is cut short.
+ * can leave when it is interrupted.
  *
  * device.c is here too: so the compiler knows the flash, and leaves out the
  * code that it does not need.

@@ -213,7 +213,7 @@ static int next(uintptr_t file, int first)
 }
 
 /* ---------------------------------------------------------------------------
-   the label printer: a line a label.  A label that was cut short is completed
+   the label printer: a line a label.  A label that was interrupted is completed
    with VOID when the printer starts, as a real one feeds paper.
    ------------------------------------------------------------------------ */
 

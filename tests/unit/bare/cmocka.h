@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
    As much of cmocka as the tests use, for machines that cmocka is not built
-   for: 32-bit x86, big-endian, MemorySanitizer.  Says what passes as TAP; the
+   for: 32-bit x86, big-endian, MemorySanitizer.  Prints what passes as TAP; the
    first failure ends it. */
 #ifndef BARE_CMOCKA_H
 #define BARE_CMOCKA_H
@@ -56,7 +56,7 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
 #define fail() bare_fail("fail()", __FILE__, __LINE__)
 #define _fail(file, line) bare_fail("fail()", file, line)
 #define fail_msg(...) (printf(__VA_ARGS__), fail())
-/* To be said by the test itself, which ends with it. */
+/* For the test itself, which ends with it. */
 #define skip() do { bare_skipped = 1; return; } while (0)
 #define print_message printf
 #define print_error printf

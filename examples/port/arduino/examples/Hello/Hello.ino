@@ -31,8 +31,8 @@ static bool too_long;           // more came than fits into `line`
 static bool whole;              // the line was read from its start on
 
 // Words of its own, in flash: those of idem_text take 700 bytes of RAM here.
-// Other results are numbers of idem.h's >>types: idem_retry tells the sender
-// whether to ask again.
+// Other results are numbers of idem.h's >>types: idem_retry decides for the
+// sender whether to ask again.
 static void answer(int result)
 {
     if (result == IDEM_OK) {

@@ -50,7 +50,7 @@ static bool opened;
 static bool whole;              // the line was read from its start on
 
 // Results are numbers of idem.h, whose words would take 700 bytes of RAM:
-// idem_retry tells the sender whether to ask again.
+// idem_retry decides for the sender whether to ask again.
 static void answer(int result)
 {
     if (result == IDEM_OK) {
