@@ -571,16 +571,16 @@ extern "C" {
     X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")
 
 #define IDEMI_RESULT_ENUM(name, value, text) name = value,
-enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
+enum idem_result { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
 
 /* idem_reply.status, idem_info.status.  A final failure is replayed, too. */
-enum { IDEM_IN_PROGRESS = 1, IDEM_COMPLETED = 2, IDEM_FAILED = 3 };
+enum idem_status { IDEM_IN_PROGRESS = 1, IDEM_COMPLETED = 2, IDEM_FAILED = 3 };
 
 /* idem_config.full: the answer to a new key when all slots are live */
-enum { IDEM_REJECT = 0, IDEM_EVICT_OLDEST = 1 };
+enum idem_full { IDEM_REJECT = 0, IDEM_EVICT_OLDEST = 1 };
 
 /* idem_config.durability: durable when the call returns, or with idem_sync */
-enum { IDEM_EACH = 0, IDEM_BATCH = 1 };
+enum idem_durability { IDEM_EACH = 0, IDEM_BATCH = 1 };
 
 /* idem_config.senders.  Slots, state and entries are numbered together
    (idemi_item), in 16 bits on small machines. */
@@ -1322,7 +1322,7 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
    nowhere else in it.  Returns one of these (>>handler), not the result of a
    call: IDEM_OK is 0, too, and would record the outcome. */
 typedef int idem_handler(idem_job *job);
-enum {
+enum idem_handled {
     IDEM_HANDLED     = 0,       /* record job->outcome */
     IDEM_NOT_DONE    = 100,     /* give the claim back */
     IDEM_CANNOT_TELL = 101      /* keep the claim; as all others */
@@ -1536,7 +1536,7 @@ typedef struct idem_sent {
 #define IDEM_SILENCE 127        /* idem_retry: there was no answer */
 
 /* Results of idem_retry alone, beside IDEM_DONE: the outcome is known. */
-enum {
+enum idem_verdict {
     IDEM_RESEND  = 20,          /* send the same bytes once more, later */
     IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
     IDEM_GIVE_UP = 23           /* too late for another send */
@@ -1838,12 +1838,12 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
 typedef uint64_t idemi_hash_lane;
-enum { IDEMI_ROTATE_A = 13, IDEMI_ROTATE_B = 16, IDEMI_ROTATE_C = 21,
-       IDEMI_ROTATE_D = 17 };
+enum idemi_rotate { IDEMI_ROTATE_A = 13, IDEMI_ROTATE_B = 16,
+                    IDEMI_ROTATE_C = 21, IDEMI_ROTATE_D = 17 };
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
 typedef uint32_t idemi_hash_lane;
-enum { IDEMI_ROTATE_A = 5, IDEMI_ROTATE_B = 8, IDEMI_ROTATE_C = 7,
-       IDEMI_ROTATE_D = 13 };
+enum idemi_rotate { IDEMI_ROTATE_A = 5, IDEMI_ROTATE_B = 8,
+                    IDEMI_ROTATE_C = 7, IDEMI_ROTATE_D = 13 };
 #endif
 
 #if IDEM_HASH != IDEM_HASH_FNV
@@ -2233,7 +2233,7 @@ typedef struct idemi_id {
 
 /* What happened to a key.  In this order: up to ADDED it is there; after
    RELEASED, if it is a number, it leaves (R1b). */
-enum {
+enum idemi_change {
     IDEMI_KEY_KEPT,             /* read again */
     IDEMI_KEY_ADDED,
     IDEMI_KEY_RELEASED,
@@ -6343,7 +6343,7 @@ static int idemi_command_maintain(idem_table *t)
    Not checked: T3, which follows from the sizes; R1 to R5, and of N1 which
    records a sector has, which only the storage can show.
    ------------------------------------------------------------------------ */
-enum {
+enum idemi_broken {
     IDEMI_BROKEN_T1 = 1,  IDEMI_BROKEN_T2,  IDEMI_BROKEN_C1, IDEMI_BROKEN_C2,
     IDEMI_BROKEN_C3,      IDEMI_BROKEN_K1,  IDEMI_BROKEN_K2, IDEMI_BROKEN_K3,
     IDEMI_BROKEN_K4,      IDEMI_BROKEN_O1,  IDEMI_BROKEN_O2, IDEMI_BROKEN_O3,
