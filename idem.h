@@ -2119,7 +2119,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEM_CONFIG (*idemi_configured())
 
 #define IDEMI_GIVEN(config)     ((void)(config), &(IDEM_CONFIG))
-#define IDEMI_CONFIG(t)         ((void)(t), &(IDEM_CONFIG))
+#define IDEMI_CONFIG_OF(t)      ((void)(t), &(IDEM_CONFIG))
 #define IDEMI_CAPACITY(t)       ((void)(t), (unsigned)(IDEM_CONFIG).capacity)
 #define IDEMI_STRIDE(t)         ((void)(t), (size_t)IDEMI_SLOT_SIZE(           \
     (IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max))
@@ -2149,7 +2149,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_EVER_OWN          (IDEMI_EVER_EVICTS && (IDEM_CONFIG).quota != 0)
 #else
 #define IDEMI_GIVEN(config)     (config)
-#define IDEMI_CONFIG(t)         ((t)->config)
+#define IDEMI_CONFIG_OF(t)      ((t)->config)
 #define IDEMI_CAPACITY(t)       ((t)->capacity)
 #define IDEMI_STRIDE(t)         ((t)->stride)
 #define IDEMI_SECTOR_SIZE(j)    ((j)->sector_size)
@@ -2170,7 +2170,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_STORAGE(config)   (IDEMI_GIVEN(config)->storage)
 
 #define IDEMI_SENDERS(t)                                                       \
-    (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
+    (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG_OF(t)->senders : 0u)
 
 /* True if each sender's outcomes have an order of their own: evictions go by
    sender. */
@@ -2197,7 +2197,7 @@ static uint32_t idemi_default(uint32_t asked, uint32_t configured,
 
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 {
-    return idemi_default(asked_ms, IDEMI_CONFIG(t)->retention_ms,
+    return idemi_default(asked_ms, IDEMI_CONFIG_OF(t)->retention_ms,
                          IDEMI_RETENTION_MS);
 }
 
@@ -2253,7 +2253,7 @@ static unsigned char *idemi_slot_id(idem_slot *s)
 
 static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
 {
-    return idemi_slot_id(s) + IDEMI_CONFIG(t)->key_max;
+    return idemi_slot_id(s) + IDEMI_CONFIG_OF(t)->key_max;
 }
 
 static unsigned idemi_slot_key_bytes(unsigned key_len)
@@ -2979,7 +2979,7 @@ IDEMI_APART
 static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
                                  uint32_t offset)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
 
     return sequence % m->sector_count * m->sector_size + offset;
 }
@@ -2987,7 +2987,7 @@ static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
 
     return idemi_storage_result(t, (m->read)(m->ctx, at, dst, len));
 }
@@ -3004,7 +3004,7 @@ static int idemi_storage_is_pending(const idem_table *t, idem_token token)
    is written until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
 
     if (!j->broken && j->unsynced && m->sync)
@@ -3036,7 +3036,7 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                               uint32_t offset, uint32_t len)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     uint32_t at = idemi_storage_at(t, sequence, offset);
     uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
@@ -3053,7 +3053,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
    taken for those of the next one, which has the same sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
     uint32_t at, len = IDEMI_RECORDS_AT(j);
     int result = IDEM_OK;
@@ -3075,7 +3075,7 @@ static int idemi_storage_fill(idem_table *t)
    IDEM_MORE while the erase is under way. */
 static int idemi_storage_erase(idem_table *t, int wait)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
     int result = 0;
 
@@ -3210,7 +3210,7 @@ IDEMI_INTO uint32_t idemi_sender_rank(const idem_table *t, const idem_sender *e)
         return 0;
     if (!idemi_basics_join(e->floor))
         return IDEMI_IDLE + (e->until.evicted == t->evicted_until);
-    return IDEMI_CONFIG(t)->full == IDEM_REJECT
+    return IDEMI_CONFIG_OF(t)->full == IDEM_REJECT
                ? 0
                : 1 + IDEMI_USE_MAX - e->last_use;
 }
@@ -3313,7 +3313,7 @@ static idem_sender *idemi_sender_find_or_add(idem_table *t, uint64_t name)
         idemi_sender_take_over(t, e, name);
         return e;
     }
-    if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
+    if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG_OF(t)->full == IDEM_REJECT)
         t->stats.lost++;
     else
         t->stats.senders_evicted++;
@@ -3352,7 +3352,7 @@ static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
                                    const idem_slot *s)
 {
     e->unsaved |= IDEMI_UNSAVED;
-    if (!(s->flags & IDEMI_FINISHED) || IDEMI_CONFIG(t)->volatile_claims)
+    if (!(s->flags & IDEMI_FINISHED) || IDEMI_CONFIG_OF(t)->volatile_claims)
         e->unsaved |= IDEMI_UNSAVED_CLAIMS;
 }
 
@@ -3581,7 +3581,7 @@ IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
                                           uint32_t lease_ms)
 {
     lease_ms =
-        idemi_default(lease_ms, IDEMI_CONFIG(t)->lease_ms, IDEMI_LEASE_MS);
+        idemi_default(lease_ms, IDEMI_CONFIG_OF(t)->lease_ms, IDEMI_LEASE_MS);
     if (lease_ms == IDEM_LEASE_NONE)
         s->flags |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
@@ -4043,7 +4043,7 @@ static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
         return;
     for (; len > 0; len--, at++, dst++)
         if (idemi_storage_read(t, at, dst, 1) < 0)
-            *dst = (unsigned char)~IDEMI_CONFIG(t)->storage->erased;
+            *dst = (unsigned char)~IDEMI_CONFIG_OF(t)->storage->erased;
 }
 
 /* Bytes of a sector from an offset on, at least `len`, or all that are left.
@@ -4123,7 +4123,7 @@ static uint32_t idemi_reading_longest(const idem_journal *j)
 
 static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 {
-    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_config *config = IDEMI_CONFIG_OF(t);
     const idem_slot *s = r->of.s;
 
     if (!IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
@@ -4221,7 +4221,7 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
     const idem_journal *j = t->journal;
     uint32_t granule = IDEMI_GRANULE(j), window = j->from.window;
     const unsigned char *buffer = t->buffer;
-    const unsigned erased = IDEMI_CONFIG(t)->storage->erased;
+    const unsigned erased = IDEMI_CONFIG_OF(t)->storage->erased;
 
     end = idemi_basics_min(end, j->window_end);
     do
@@ -4654,7 +4654,7 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
 IDEMI_APART
 static int idemi_journal_write_header(idem_table *t)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
     unsigned char *p = t->buffer;
     int result = idemi_storage_sync(t);
@@ -4665,7 +4665,7 @@ static int idemi_journal_write_header(idem_table *t)
     idemi_basics_code_words(p + IDEMI_HEADER_SAME, &j->sequence,
                             sizeof(idemi_header) / 4, 1);
     p[IDEMI_FIRST_AT] = !j->rotated;
-    p[IDEMI_BATCHED_AT] = IDEMI_CONFIG(t)->durability == IDEM_BATCH;
+    p[IDEMI_BATCHED_AT] = IDEMI_CONFIG_OF(t)->durability == IDEM_BATCH;
     // Longer ago it could leave the window before the next boot sweeps.
     if (!idemi_journal_is_uncertain(t))
         IDEM_MEMCPY(p + IDEMI_UNCERTAIN_AT, p + IDEMI_TIME_AT, 4);
@@ -4860,9 +4860,9 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
         anew = 1;
     while (result == IDEM_OK &&
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
-            (IDEMI_CONFIG(t)->volatile_claims &&
+            (IDEMI_CONFIG_OF(t)->volatile_claims &&
              t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
-        // A head beyond the reach of D6 would be lost with its header: then
+        // A head that D6 does not look at would be lost with its header: then
         // begin one more.  (No more than two torn headers precede the first
         // head, if no sector failed.)
         uint32_t found_to = j->head || t->stats.skipped
@@ -4884,8 +4884,8 @@ static int idemi_journal_end_append(idem_table *t, int result)
         return result;
     }
     j->end = j->at;
-    return IDEMI_CONFIG(t)->durability == IDEM_EACH ? idemi_storage_sync(t)
-                                                    : result;
+    return IDEMI_CONFIG_OF(t)->durability == IDEM_EACH ? idemi_storage_sync(t)
+                                                       : result;
 }
 
 static int idemi_journal_append(idem_table *t, idemi_item item, unsigned flags,
@@ -4950,10 +4950,10 @@ static int idemi_journal_reserve(idem_table *t)
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
-    if (IDEMI_CONFIG(t)->volatile_claims ||
+    if (IDEMI_CONFIG_OF(t)->volatile_claims ||
         idemi_storage_is_pending(t, idemi_slot_at(t, slot)->token))
         flags |= IDEMI_HAS_KEY;
-    if (out->state && IDEMI_CONFIG(t)->state_max) {
+    if (out->state && IDEMI_CONFIG_OF(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
         if (t->journal->unsynced & IDEMI_UNSYNCED_STATE &&
             idemi_storage_sync(t) < 0)
@@ -5276,7 +5276,7 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         idemi_item of = IDEMI_NONE;
         if (!len || relocated != (at < relocated_end)) {        // 1
             if (t->buffer[at - j->from.window] !=
-                IDEMI_CONFIG(t)->storage->erased)
+                IDEMI_CONFIG_OF(t)->storage->erased)
                 dirty = at;
             at = idemi_reading_skip(t, at, end);
             continue;
@@ -5421,7 +5421,7 @@ static int idemi_opening_check_blank(idem_table *t)
             if (sector - 1 < IDEMI_FIRST_SECTORS
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
-                    : byte != IDEMI_CONFIG(t)->storage->erased)
+                    : byte != IDEMI_CONFIG_OF(t)->storage->erased)
                 return idemi_reading_scan_headers(t) || t->storage_error
                            ? IDEM_E_STORAGE
                            : IDEM_E_FORMAT;
@@ -5470,7 +5470,7 @@ static int idemi_opening_journal(idem_table *t)
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =
-        idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
+        idemi_reading_longest(j) << 14 | IDEMI_CONFIG_OF(t)->response_max;
     idemi_opening_count_headless(t);
     // If D7 shows only in the next two sectors, which are 1 and 2, a rotation
     // would erase it before a header has the loss: they count as begun.
@@ -5525,7 +5525,7 @@ typedef idem_token idemi_size;
 static int idemi_opening_memory(idem_table *t, unsigned char *memory,
                                 size_t size)
 {
-    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_config *config = IDEMI_CONFIG_OF(t);
     idemi_size capacity = config->capacity;
     idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
                                                     config->response_max);
@@ -5590,7 +5590,7 @@ static int idemi_opening_memory(idem_table *t, unsigned char *memory,
    few for the configured keys. */
 static int idemi_opening_geometry(idem_table *t)
 {
-    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_config *config = IDEMI_CONFIG_OF(t);
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
     // As in IDEM_SECTORS: a sender counts as a key.
@@ -5717,7 +5717,7 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
     if (IDEMI_JOURNAL(t))
         idemi_opening_sort(t);
     idemi_opening_list_own(t);
-    if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
+    if (IDEMI_JOURNAL(t) && IDEMI_CONFIG_OF(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
         idemi_sender_at(t, i)->until.evicted = t->evicted_until;
@@ -5809,7 +5809,8 @@ static int idemi_command_is_aged(const idem_table *t, const idem_sender *e,
 
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *e)
 {
-    return e && IDEMI_CONFIG(t)->quota && e->keys >= IDEMI_CONFIG(t)->quota;
+    return e && IDEMI_CONFIG_OF(t)->quota &&
+           e->keys >= IDEMI_CONFIG_OF(t)->quota;
 }
 
 /* Drops the oldest outcome if it has expired: its slot is used again while it
@@ -5839,7 +5840,7 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 
     if (!over_quota && t->free != slot)
         return t->free;
-    if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
+    if (IDEMI_CONFIG_OF(t)->full == IDEM_EVICT_OLDEST)
         slot = over_quota ? idemi_sender_evictable(t, e)
                           : idemi_order_evictable(t);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
@@ -5960,8 +5961,8 @@ static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
     s->fingerprint[0] = q->fresh.fingerprint[0];
     s->fingerprint[1] = q->fresh.fingerprint[1];
     s->code = 0;
-    s->response_len =
-        rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
+    s->response_len = rq->response_size ? rq->response_size
+                                        : IDEMI_CONFIG_OF(t)->response_max;
     s->scope_len = q->id.scope_len;
     s->key_len = q->id.key_len;
     s->attempts = (uint8_t)attempt;
@@ -5978,7 +5979,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
+    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG_OF(t)->volatile_claims;
 
     // It grows, unless a loss made the journal use a sequence again.
     t->token = writes ? idemi_record_token(t, t->journal->sequence,
@@ -6039,7 +6040,7 @@ static int idemi_command_answer_known(idem_table *t, unsigned slot,
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
     return s->attempts >=
-                   idemi_default(0, IDEMI_CONFIG(t)->max_attempts,
+                   idemi_default(0, IDEMI_CONFIG_OF(t)->max_attempts,
                                  IDEMI_MAX_ATTEMPTS)
                ? IDEM_EXHAUSTED
                : IDEM_RECOVER;
@@ -6115,7 +6116,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
         idemi_keys_sweep(t);
     if (e->unsaved & IDEMI_UNSAVED)
         found = idemi_command_find_numbers(t, e, &q->id);
-    else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG(t)->volatile_claims)
+    else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG_OF(t)->volatile_claims)
         return IDEM_OK;         // one record was enough: their claims expire
     result = idemi_journal_reserve(t);
     if (result < 0)
@@ -6218,7 +6219,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         return IDEM_E_FENCED;
     reserved = s->response_len;
     if (out->response_len > reserved ||
-        out->state_len > IDEMI_CONFIG(t)->state_max)
+        out->state_len > IDEMI_CONFIG_OF(t)->state_max)
         return IDEM_E_TOO_LARGE;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_make_ready(t, 0);
@@ -6374,8 +6375,8 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (!status || (s->flags & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
         return IDEMI_BROKEN_K1;
     if (s->scope_len + idemi_slot_key_bytes(s->key_len) >
-            IDEMI_CONFIG(t)->key_max ||
-        s->response_len > IDEMI_CONFIG(t)->response_max)
+            IDEMI_CONFIG_OF(t)->key_max ||
+        s->response_len > IDEMI_CONFIG_OF(t)->response_max)
         return IDEMI_BROKEN_K2;
     // At the end of tokens none is granted any more, and t->token wraps.
     if (!s->attempts || (idemi_slot_token(s) - 1 >= t->token &&
@@ -6477,8 +6478,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     return 0;
 }
 
-/* The number of slots in an order; or IDEMI_NONE if one is not finished, or not
-   in its place. */
+/* The number of slots in an order; IDEMI_NONE if one must not stand there. */
 static unsigned idemi_check_order(const idem_table *t, const idem_link *links,
                                   unsigned ends)
 {
@@ -6568,8 +6568,8 @@ static int idemi_check_all(const idem_table *t)
     unsigned listed, at;
     int broken;
 
-    if (IDEMI_CAPACITY(t) != IDEMI_CONFIG(t)->capacity ||
-        t->state_len > IDEMI_CONFIG(t)->state_max)
+    if (IDEMI_CAPACITY(t) != IDEMI_CONFIG_OF(t)->capacity ||
+        t->state_len > IDEMI_CONFIG_OF(t)->state_max)
         return IDEMI_BROKEN_SIZES;
     if (t->clock - t->swept >= IDEMI_SWEEP_MS)
         return IDEMI_BROKEN_C4;
@@ -6869,7 +6869,7 @@ IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
 
     if (!valid || !idemi_public_is_open(t))
         return idemi_public_refuse();
-    config = IDEMI_CONFIG(t);
+    config = IDEMI_CONFIG_OF(t);
     if (config->lock && (config->lock)(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
     if (t->inside) {
@@ -6894,7 +6894,7 @@ static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
 /* Gives the lock back at the end of a call; returns its result. */
 static int idemi_public_leave(idem_table *t, int result)
 {
-    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_config *config = IDEMI_CONFIG_OF(t);
 
 #ifdef IDEM_DEBUG
     IDEM_ASSERT(idemi_check_all(t) == 0);
@@ -6924,7 +6924,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     // These are mistakes of the sender, not of the caller.
     if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
         return IDEM_E_ARG;
-    key_max = IDEMI_CONFIG(t)->key_max;
+    key_max = IDEMI_CONFIG_OF(t)->key_max;
     key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
     if (key_len > key_max || rq->scope_len > key_max - key_len)
         return IDEM_E_TOO_LARGE;
@@ -6958,7 +6958,7 @@ static int idemi_public_request(const idem_table *t, idemi_query *q,
         !idemi_rules_valid_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
         return idemi_public_refuse();
-    if (rq->response_size > IDEMI_CONFIG(t)->response_max)
+    if (rq->response_size > IDEMI_CONFIG_OF(t)->response_max)
         return IDEM_E_TOO_LARGE;
     fingerprint = rq->fingerprint;
     if (!rq->has_fingerprint)
@@ -7173,7 +7173,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
    under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
     uint32_t sequence = j->sequence, at = j->at;
     idem_token token = t->token;
@@ -7202,7 +7202,7 @@ IDEM_API int idem_sync(idem_table *table)
     if (!IDEMI_JOURNAL(table))
         return idemi_public_leave(table, result);
     if (table->journal->broken || !table->journal->unsynced ||
-        !IDEMI_CONFIG(table)->storage->sync_unlocked)
+        !IDEMI_CONFIG_OF(table)->storage->sync_unlocked)
         return idemi_public_leave(table, idemi_storage_sync(table));
     return idemi_public_sync_unlocked(table);
 }
