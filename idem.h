@@ -658,7 +658,7 @@ typedef struct idem_storage {
 } idem_storage;
 
 /* Never written: may be in ROM.  Zero is the safe default of every field that
-   does not say "no default".  Small fields have 16 bits, because Thumb cannot
+   is not marked "no default".  Small fields have 16 bits, because Thumb cannot
    load a byte that far from the start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
@@ -1140,7 +1140,7 @@ typedef union idem_fingerprint_state {
        it is not allowed, a table that is not open) and, but for idem_check,
        IDEM_E_LOCK.  Then the table has not changed, the clock included (but see
        idem_run).  Apart from these only the results named can come.
-     - Unless a function says otherwise, IDEM_E_STORAGE and IDEM_E_SPACE mean:
+     - Unless a function has others, IDEM_E_STORAGE and IDEM_E_SPACE mean:
        nothing changed, repeat the call.  After a failed sync only another
        opening helps.  After an opening the call may be found done.
      - idem_begin and idem_run zero claim and reply first, whatever they answer
@@ -3590,7 +3590,7 @@ IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
 
 /* Makes a claim an outcome with the status in `flags`, completed `age` ms
    ago, the newest of the order.  Keeps O1 (while a journal is read
-   idemi_opening_sort does), O3, K1 and K3. */
+   idemi_opening_sort does), O3, C2, K1 and K3. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned flags,
                               uint32_t age)
 {
@@ -5970,7 +5970,7 @@ static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
 }
 
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
-   which replaces the old one.  The journal has room for it. */
+   which replaces the old one.  The journal has room for it.  Keeps K4. */
 IDEMI_APART
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
@@ -6910,7 +6910,7 @@ static int idemi_public_valid_bytes(const void *data, size_t len)
     return data || !len;
 }
 
-/* Validates scope and key, and hashes them. */
+/* Validates scope and key (keeps K2), and hashes them. */
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
@@ -7763,19 +7763,19 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
    >>file      storage in a file
 
    F1  The holder of the lock fills a blank file, of any size, with zeros, so a
-       journal has no holes.  A file that is filled half-way is still blank.
+       journal has no holes.  One filled half-way is still blank.       (_fill)
    F2  Bytes that are read are on the disk, and so is the file's name.  A killed
-       process leaves programs that only the kernel has: opening syncs.
+       process leaves programs that only the kernel has: opening syncs. (_flush)
    F3  After a failed sync nothing is written, except by threads that call
        before idem_sync has the lock again.  The kernel reports lost bytes once,
        so a second sync would succeed, and prove nothing: there is one at a
-       time, and a failure stays.
-   F4  Only the process that opened the file touches it.
+       time, and a failure stays.                      (_prog, _sync_unlocked)
+   F4  Only the process that opened the file touches it. (idemi_file_is_mine)
    F5  The locked file is the one that the path names, at opening and whenever a
-       sync has succeeded; and it has its size.
+       sync has succeeded; and it has its size.        (_check_name)
 
-   Functions return 0 or an errno, if they do not say otherwise; _is_ functions
-   whether it is so.
+   Functions return 0 or an errno, unless their comment has another result; _is_
+   functions whether it is so.
    ------------------------------------------------------------------------ */
 
 /* Bytes of the longest path, and of zeros written at a time. */
