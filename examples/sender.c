@@ -140,7 +140,7 @@ static void open_outbox(const char *path)
     need(idem_open(&table, &config, memory, sizeof memory, (uint32_t)now));
     if (table.stats.lost) {
         fprintf(stderr, "%s: damaged: a number might be used again.  Find out "
-                "what was executed, then begin a new outbox\n", path);
+                "which were executed, then begin a new outbox\n", path);
         exit(2);
     }
     need(idem_state(&table, s.counter, &len));

@@ -40,7 +40,7 @@ static struct option {
       "environment, where a password belongs; or redis://127.0.0.1" },
     { "--secret", "fleet.secret", "file of 16 random bytes, shared too" },
     { "--lease-ms", "10000", "for one record" },
-    { "--log", "pump.log", "what was executed, shared too; --new-log makes "
+    { "--log", "pump.log", "log of the effects, shared too; --new-log makes "
       "it, once" },
     { "--idle-ms", "0", "ends after this long without a record; 0: never" }
 };

@@ -67,8 +67,8 @@ void effect_open(const char *path)
     log_fd = open(path, O_RDWR | O_APPEND);
     if (log_fd < 0)
         effect_die(path, errno != ENOENT ? strerror(errno)
-                   : "no log: what was executed is not known.  Restore it, or "
-                     "if nothing was, make one (--new-log)");
+                   : "no log: nobody knows which commands were executed.  "
+                     "Restore it, or if none was, make one (--new-log)");
     if (pread(log_fd, header, HEADER, 0) == HEADER &&
         memcmp(header, title, TITLE) == 0)
         log_name = strtoull(header + TITLE, &end, 16);

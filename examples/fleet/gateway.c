@@ -39,7 +39,7 @@ static const char help[] =
     "                      environment, or redis://127.0.0.1); others see an\n"
     "                      option, so a password belongs there\n"
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
-    "  --log FILE          what was poured, the same for all (pump.log)\n"
+    "  --log FILE          log of the pours, the same for all (pump.log)\n"
     "  --new-log FILE      makes a log and ends\n"
     "  --lease-ms MS       how long others wait if this one dies (10000)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"

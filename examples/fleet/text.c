@@ -44,8 +44,8 @@ int fleet_take_mark(fleet *f, const char *mark)
     fleet_make_mark(f, space ? strtoll(space, NULL, 10) : 0);
     return !strcmp(f->mark, mark)
                ? IDEM_OK
-               : fleet_fail(f, IDEM_E_FORMAT, "what the store has under %s is "
-                            "not this fleet's: \"%s\"", f->name, mark);
+               : fleet_fail(f, IDEM_E_FORMAT, "the store has another fleet's "
+                            "data under %s: \"%s\"", f->name, mark);
 }
 
 /* ------------------------------------------------------------ what is asked */

@@ -25,9 +25,9 @@ static const char help[] =
     "executes commands that arrive over MQTT, each once\n\n"
     CONNECTION_OPTIONS
     "  --id NAME           of this client (pumpd)\n"
-    "  --journal FILE      what it remembers (pump.journal); the secret is in\n"
+    "  --journal FILE      the journal (pump.journal); the secret is in\n"
     "                      FILE.secret, both are made if neither is there\n"
-    "  --log FILE          what was poured (pump.log)\n"
+    "  --log FILE          log of the pours (pump.log)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
     "  --no-idem           without idem.h: executes repeats too\n";
 

@@ -179,7 +179,7 @@ static inline const char *port_finish_erase(port_trial *p, uint32_t sector)
         ? "a sector that was erased is not blank: without `erasing` erase must "
           "wait for its end; or it erases less than sector_size, the sector is "
           "protected, or a cache keeps old bytes"
-        : "a program does not replace what was there: this storage needs an "
+        : "a program does not replace the old bytes: this storage needs an "
           "erase");
 }
 
@@ -223,7 +223,7 @@ static inline const char *port_erase_one(port_trial *p)
                   "is the sector outside the flash?");
 
     if (!wrong)
-        wrong = port_ends(p, 0, all, "what was programmed, one granule, does "
+        wrong = port_ends(p, 0, all, "a programmed granule does "
                           "not read back: can read begin at an odd place, is "
                           "the sector protected, are addresses cut off, do "
                           "sectors overlap?");
@@ -252,7 +252,7 @@ static inline const char *port_backwards(port_trial *p)
 
     for (i = 1; i <= 4 && !wrong; i++) {
         wrong = port_prog(p, end - i * granule, granule,
-                          "prog fails beside what is programmed: is prog_size "
+                          "prog fails beside programmed bytes: is prog_size "
                           "too small?");
         if (!wrong)
             wrong = port_look(p, end - (i + 1) * granule, end - i * granule, 1,
@@ -278,8 +278,8 @@ static inline const char *port_prog_meanwhile(port_trial *p)
         wrong = port_finish_erase(p, middle);
     return wrong ? wrong
                  : port_look(p, at, at + granule, 0,
-                             "what was programmed while another sector is "
-                             "erased does not read back: prog must wait for "
+                             "bytes programmed while another sector is "
+                             "erased do not read back: prog must wait for "
                              "the end, or suspend the erase");
 }
 
@@ -312,7 +312,7 @@ static inline const char *port_fill_sector(port_trial *p, uint32_t sector)
         wrong = port_prog(p, at, granule, "prog of one granule fails");
         if (!wrong)
             wrong = port_look(p, from, at + granule, 0,
-                              "what was programmed, one granule, does not read "
+                              "a programmed granule does not read "
                               "back: is prog_size too small?");
     }
     for (; at < end && !wrong; at += piece) {
@@ -321,7 +321,7 @@ static inline const char *port_fill_sector(port_trial *p, uint32_t sector)
         wrong = port_prog(p, at, piece, "prog of several granules fails");
         if (!wrong)
             wrong = port_look(p, at, at + piece, 0,
-                              "what was programmed, several granules, does not "
+                              "several programmed granules do not "
                               "read back: do they cross a page?");
     }
     return wrong;
@@ -370,7 +370,7 @@ static inline const char *port_persist(port_trial *p, void (*restart)(void *),
         return NULL;
     (restart)(ctx);
     return port_look(p, 0, p->size, 0,
-                     "what was programmed is gone after a restart: does sync, "
+                     "programmed bytes are gone after a restart: does sync, "
                      "or prog without it, leave it in a cache?");
 }
 

@@ -11,9 +11,9 @@ enum { STATION_TEXT = 32 };     // bytes of the longest text of an outcome
 
 static const char station_help[] =
     "  --port P         on 127.0.0.1\n"
-    "  --journal FILE   what it remembers; made at the first start, as is\n"
+    "  --journal FILE   the journal; made at the first start, as is\n"
     "                   FILE.secret\n"
-    "  --log FILE       what was poured\n"
+    "  --log FILE       log of the pours\n"
     "  --ml-ms MS       how long the pump takes for 1 ml (0)\n";
 
 typedef struct station {

@@ -232,7 +232,7 @@ another_log() {
         --store "$redis_url#another_log" 2>"$work/refused" >/dev/null
     [ "$? $(grep -c begins "$work/$name/log-2")" = "1 0" ] ||
         fail "another log: poured again: $(cat "$work/$name/log-2")"
-    grep -q "not this fleet's.*another log" "$work/refused" ||
+    grep -q "another fleet's.*another log" "$work/refused" ||
         fail "another log: $(cat "$work/refused")"
     start_gateway 1 --store "$redis_url#another_log"
     wait_for test -s "$work/$name/answer"

@@ -25,7 +25,7 @@ enum { SECTOR = 4096, SECTORS = 20 };
     X(ERASE_TOO_MUCH, "an erase of too much", "less than what is erased at")   \
     X(ERASE_TOO_LITTLE, "an erase of too little", "less than sector_size")     \
     X(ERASE_NOT_AWAITED, "an erase not awaited", "must wait")                  \
-    X(ERASE_IGNORES, "a program that an erase ignores", "is erased does not") \
+    X(ERASE_IGNORES, "a program that an erase ignores", "is erased do not")    \
     X(ERASE_NEVER_ENDS, "an erase that never ends", "never returns 0: it ")   \
     X(STALE_CACHE, "a cache not invalidated", "does not read back")            \
     X(NOT_SYNCED, "a cache not written", "gone after a restart")               \
