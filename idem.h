@@ -166,9 +166,9 @@
    >>identity
 
    Scope and key are compared in full: ("ab","c") and ("a","bc") are two keys.
-   The scope says whose key it is: a sender's, a topic's.  It may be empty; the
-   key has at least one byte.  Take the scope from a name that the transport
-   has proved, not from the message: a key is no password.  idem_key_uuid, _hex,
+   The scope names the key's owner: a sender, a topic.  It may be empty; the key
+   has at least one byte.  Take the scope from a name that the transport has
+   proved, not from the message: a key is no password.  idem_key_uuid, _hex,
    _ulid and _http make a key from text; if they refuse, do not execute.
 
    The fingerprint is a 64-bit hash of the payload.  A known key with another
@@ -421,7 +421,7 @@
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  >>damage has what it may cost.
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
-     S7  A call that fails changed nothing, or its contract says what.  A claim
+     S7  A call that fails changed nothing but what its contract lists.  A claim
          is granted only if its outcome is certain to fit: completing fails only
          where the medium fails.
      S8  No byte is programmed twice between erases, nor where a cut may have

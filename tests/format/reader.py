@@ -192,10 +192,10 @@ def repaired_header(device, data):
     return header
 
 
-def find_header(device, place):
+def find_header(device, position):
     """The header in a physical sector, if it is valid."""
-    header = repaired_header(device, device.sector(place)[:HEADER])
-    if header and header.sequence % device.sector_count == place and \
+    header = repaired_header(device, device.sector(position)[:HEADER])
+    if header and header.sequence % device.sector_count == position and \
             header.sequence - header.tail & M32 < device.sector_count:
         return header
     return None
@@ -699,8 +699,8 @@ def read(device):
     """What an opening finds."""
     table = Table()
     headers = {}
-    for place in range(device.sector_count):
-        header = find_header(device, place)
+    for position in range(device.sector_count):
+        header = find_header(device, position)
         if header:
             headers[header.sequence] = header
     newest_first = [headers[s] for s in sorted(headers, reverse=True)

@@ -746,7 +746,7 @@ static inline void device_check_medium(device *d)
    what reads differently from boot to boot (it is unstable).  Two of those may have
    been in one head, and lose something, if that is counted: even at an opening
    after one at which that head read well, and something was acknowledged.  One
-   does where callbacks fail besides: places that were passed over are dead ones
+   does where callbacks fail besides: sectors that were skipped are dead ones
    that another head may need.  So may a read that fails.  Nothing is known
    then.  With weak checks any opening may count a loss that is none. */
 static inline int device_may_lose(const device *d)
@@ -1771,7 +1771,7 @@ static inline int device_start(device *d)
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
         d->latest = d->tried = clock;
-        // After failures what was passed over is still there.
+        // After failures skipped sectors are still there.
         if (!d->ever_failed || !device_is_unstable(d))
             d->unstable -= d->unstable_before;
         d->unstable_before = 0;

@@ -147,7 +147,7 @@ static const scenario scenarios[] = {
       "Bo:replay Ga:none Gc:none P Bb:replay" },
     { "a_claim_that_failed_is_not_granted",
       "K9 fail1,how=#,forever Ba Ga:none works P Ba Ca:ok P Ba:replay" },
-    // Also the places that are tried instead.
+    // Also the sectors that are tried instead.
     { "what_was_completed_at_the_second_try_is_what_counts",
       "K9 Ba fail1,how=#,forever Ca works Ca:ok Ba:replay P Ba:replay P "
       "Ba:replay" },

@@ -447,7 +447,7 @@ TEST(s5_a_flipped_bit_before_a_boots_newest_record_is_a_loss)
 
 static struct { uint32_t at, after; int byte; } fickle;
 
-/* Some reads from a place on are as they should be, and then no more. */
+/* Some reads from an address on are as they should be, and then no more. */
 static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
@@ -459,7 +459,7 @@ static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result;
 }
 
-/* The first reads of a place are as if it and all after it were not there. */
+/* The first reads of an address are as if all from it on were not there. */
 static int late_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
@@ -801,7 +801,7 @@ static uint32_t newest_sequence(void)
     return the.medium.bytes[newest_sector() + 16];
 }
 
-/* In the next place it is no record whose header is damaged. */
+/* In the next physical sector it is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_sector_is_no_loss)
 {
     enum { FRONT = 56, LEN = 9 };

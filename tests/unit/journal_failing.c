@@ -149,7 +149,7 @@ TEST(bad_sectors_are_skipped)
             pass_over(hows[i], bad);
 }
 
-/* One place after the other wears out. */
+/* One sector after the other wears out. */
 TEST(with_too_few_sectors_left_only_new_claims_are_refused)
 {
     device *d = device_on(&nor_8, "sectors=18 Ba,retention Ca "
@@ -765,7 +765,7 @@ TEST(s4_keys_that_lower_limits_hide_are_there_again_or_counted)
     }
 }
 
-/* A boot's first begin tries two places, and no more: it does not try to make a
+/* A boot's first begin tries two sectors, no more: it does not try to make a
    head for its answer, and again for its claim. */
 TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
 {
