@@ -1689,7 +1689,7 @@ static inline uint64_t device_floor(const device *d, unsigned scope)
     return inside_saved_floor(d->table, (const char *)id);
 }
 
-/* What is recorded, if this boot has confirmed what it found, and its latest
+/* What is recorded, if this boot has rewritten what it found, and its latest
    call is known to have ended; a claim that failed may be found, and with it
    that it took over an entry.  The configuration may be the next boot's. */
 static inline void device_keep_floors(device *d)
