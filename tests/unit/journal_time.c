@@ -33,7 +33,7 @@ static const scenario scenarios[] = {
     { "idle_work_writes_the_time_when_it_is_an_eighth_of_a_retention_old",
       "nor: Ba,ms=0 Ca,ms=0 M,ms=0 m,ms=12500:ok untouched m,ms=1:ok "
       "untouched,n=1" },
-    // a is confirmed again 2^32 ms after it was completed, and a little more.
+    // a is rewritten 2^32 ms after it was completed, and a little more.
     { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "
       "E,n=1744830464 | Bc | Bb,age=1000000 P Ba:execute" },
