@@ -141,7 +141,7 @@
                                  open the table again (after a failed sync only
                                  that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
-                                 idem_explain says what (>>migrating)
+                                 idem_explain names it (>>migrating)
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; later:
                                  too many sectors fail, or no token is left
 
