@@ -2118,54 +2118,42 @@ static inline const idem_config *idemi_configured(void)
 #undef IDEM_CONFIG
 #define IDEM_CONFIG (*idemi_configured())
 
-#define IDEMI_GIVEN(config)     ((void)(config), &(IDEM_CONFIG))
-#define IDEMI_CONFIG_OF(t)      ((void)(t), &(IDEM_CONFIG))
-#define IDEMI_CAPACITY(t)       ((void)(t), (unsigned)(IDEM_CONFIG).capacity)
-#define IDEMI_STRIDE(t)         ((void)(t), (size_t)IDEMI_SLOT_SIZE(           \
-    (IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max))
-#define IDEMI_SECTOR_SIZE(j)    ((void)(j), (IDEM_CONFIG).storage->sector_size)
-#define IDEMI_SECTOR_COUNT(j)   ((void)(j), (IDEM_CONFIG).storage->sector_count)
-#define IDEMI_GRANULE(j)        ((void)(j), IDEMI_CONFIG_GRANULE)
-#define IDEMI_RECORDS_AT(j)     ((void)(j), IDEMI_FRONT(IDEMI_CONFIG_GRANULE))
-#define IDEMI_RECORD_LIMIT(j)   ((void)(j), IDEMI_CONFIG_BYTES(                \
-    IDEMI_RECORD_MAX, (IDEM_CONFIG).state_max))
-#define IDEMI_HEAD_ROOM(j)      ((void)(j), IDEMI_HEAD_KEYS(                   \
-    (IDEM_CONFIG).storage->sector_size,                                        \
-    IDEMI_SECTOR_MIN(IDEMI_CONFIG_GRANULE, IDEMI_CONFIG_RELOCATED(0),          \
-                     IDEMI_CONFIG_RELOCATED((IDEM_CONFIG).state_max)),         \
-    IDEMI_CONFIG_RELOCATED(0)))
-#define IDEMI_CONFIG_GRANULE    ((uint32_t)(IDEM_CONFIG).storage->prog_size)
-#define IDEMI_CONFIG_RELOCATED(state_max)                                      \
-    IDEMI_CONFIG_BYTES(IDEMI_RELOCATED_MAX, state_max)
-#define IDEMI_CONFIG_BYTES(of, state_max)                                      \
-    of((IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,           \
-       IDEMI_CONFIG_GRANULE)
+#define IDEMI_EITHER(stored, constant) ((void)(stored), (constant))
+#define IDEMI_EVER(condition)   (condition)
 #define IDEMI_JOURNAL(t)        ((void)(t), IDEMI_EVER_JOURNAL)
-#define IDEMI_STORES_SIZES      0
-#define IDEMI_EVER_SENDERS      ((IDEM_CONFIG).senders != 0)
-#define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
-#define IDEMI_EVER_JOURNAL      ((IDEM_CONFIG).storage != NULL)
-#define IDEMI_EVER_EVICTS       ((IDEM_CONFIG).full == IDEM_EVICT_OLDEST)
-#define IDEMI_EVER_OWN          (IDEMI_EVER_EVICTS && (IDEM_CONFIG).quota != 0)
 #else
-#define IDEMI_GIVEN(config)     (config)
-#define IDEMI_CONFIG_OF(t)      ((t)->config)
-#define IDEMI_CAPACITY(t)       ((t)->capacity)
-#define IDEMI_STRIDE(t)         ((t)->stride)
-#define IDEMI_SECTOR_SIZE(j)    ((j)->sector_size)
-#define IDEMI_SECTOR_COUNT(j)   ((j)->sector_count)
-#define IDEMI_GRANULE(j)        ((j)->granule)
-#define IDEMI_RECORDS_AT(j)     ((j)->records_at)
-#define IDEMI_RECORD_LIMIT(j)   ((j)->record_limit)
-#define IDEMI_HEAD_ROOM(j)      ((j)->head_room)
+#define IDEMI_EITHER(stored, constant) (stored)
+#define IDEMI_EVER(condition)   1
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
-#define IDEMI_STORES_SIZES      1
-#define IDEMI_EVER_SENDERS      1
-#define IDEMI_EVER_STATE        1
-#define IDEMI_EVER_JOURNAL      1
-#define IDEMI_EVER_EVICTS       1
-#define IDEMI_EVER_OWN          1
 #endif
+
+#define IDEMI_STORES_SIZES      IDEMI_EITHER(1, 0)
+#define IDEMI_EVER_SENDERS      IDEMI_EVER(IDEM_CONFIG.senders != 0)
+#define IDEMI_EVER_STATE        IDEMI_EVER(IDEM_CONFIG.state_max != 0)
+#define IDEMI_EVER_JOURNAL      IDEMI_EVER(IDEM_CONFIG.storage != NULL)
+#define IDEMI_EVER_EVICTS       IDEMI_EVER(IDEM_CONFIG.full != IDEM_REJECT)
+#define IDEMI_EVER_OWN (IDEMI_EVER_EVICTS && IDEMI_EVER(IDEM_CONFIG.quota != 0))
+
+#define IDEMI_GIVEN(config)     IDEMI_EITHER(config, &IDEM_CONFIG)
+#define IDEMI_CONFIG_OF(t)      IDEMI_EITHER((t)->config, &IDEM_CONFIG)
+#define IDEMI_CAPACITY(t)                                                      \
+    IDEMI_EITHER((t)->capacity, (unsigned)IDEM_CONFIG.capacity)
+#define IDEMI_STRIDE(t)                                                        \
+    IDEMI_EITHER((t)->stride, (size_t)IDEMI_SLOT_SIZE(                         \
+                                  IDEM_CONFIG.key_max,                         \
+                                  IDEM_CONFIG.response_max))
+#define IDEMI_SECTOR_SIZE(j)                                                   \
+    IDEMI_EITHER((j)->sector_size, IDEM_CONFIG.storage->sector_size)
+#define IDEMI_SECTOR_COUNT(j)                                                  \
+    IDEMI_EITHER((j)->sector_count, IDEM_CONFIG.storage->sector_count)
+#define IDEMI_GRANULE(j)                                                       \
+    IDEMI_EITHER((j)->granule, IDEM_CONFIG.storage->prog_size)
+#define IDEMI_RECORDS_AT(j)                                                    \
+    IDEMI_EITHER((j)->records_at, IDEMI_FRONT(IDEMI_GRANULE(j)))
+#define IDEMI_RECORD_LIMIT(j)                                                  \
+    IDEMI_EITHER((j)->record_limit, IDEMI_RECORD_MAX(                          \
+        IDEM_CONFIG.key_max, IDEM_CONFIG.response_max, IDEM_CONFIG.state_max,  \
+        IDEM_CONFIG.storage->prog_size))
 
 #define IDEMI_STORAGE(config)   (IDEMI_GIVEN(config)->storage)
 
@@ -4598,7 +4586,7 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
         }
     for (i = 0; i < IDEMI_GROUPS; i++, heads += size) {
         // `heads` is below zero after more skipped sectors than are dead.
-        uint32_t fit = (int32_t)heads < 0 ? 0 : heads * IDEMI_HEAD_ROOM(j);
+        uint32_t fit = (int32_t)heads < 0 ? 0 : heads * j->head_room;
         items += need[i];
         if (items > fit + must)
             must = items - fit;
@@ -5611,10 +5599,10 @@ static int idemi_opening_geometry(idem_table *t)
         j->sector_count = (uint16_t)m->sector_count;
         j->granule = m->prog_size;
         j->records_at = IDEMI_FRONT(m->prog_size);
-        j->head_room = (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min,
-                                                 relocated_key);
     }
-    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
+    j->head_room =
+        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
+    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, j->head_room);
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
     j->layout = idemi_header_layout(t->config);
@@ -6628,7 +6616,7 @@ IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
 /* True of IDEM_CONFIG, and of a copy of it with another secret. */
 static int idemi_rules_is_built_in(const idem_config *config)
 {
-    return IDEM_MEMCMP(config, &(IDEM_CONFIG),
+    return IDEM_MEMCMP(config, &IDEM_CONFIG,
                        offsetof(idem_config, secret)) == 0;
 }
 
