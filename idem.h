@@ -6760,63 +6760,48 @@ static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
 }
 
 /* The text for the first header of another journal, or of this one if it was
-   moved, at any offset; or NULL. */
+   moved, at any offset; else for the first byte that is not blank for idem_open
+   (>>recovery); or NULL. */
 static const char *idemi_explain_other(const idem_config *config,
                                        uint32_t layout)
 {
+    static const char unread[] = "the storage cannot be read";
+    static const char foreign[] =
+        "not a journal: the storage holds something else";
     const idem_storage *m = config->storage;
+    const char *text = NULL;
     uint32_t size = m->sector_size * m->sector_count, at;
     unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
+    int failed = 0;
 
-    for (at = 0; at <= size - IDEMI_HEADER; at++) {
-        const char *text;
-        if (at % IDEMI_HEADER == 0 &&
-            (m->read)(m->ctx, at, block, IDEMI_HEADER) != 0)
-            IDEM_MEMSET(block, 0, sizeof block);
-        if (block[at % IDEMI_HEADER] != (IDEMI_MAGIC & 0xFF) ||
-            (m->read)(m->ctx, at, p, IDEMI_HEADER) != 0 ||
-            !idemi_header_is_whole(p))
-            continue;
-        text = idemi_explain_header(config, p);
-        IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
-                      "geometry: the journal was written at another place")
-        return text;
-    }
-    return NULL;
-}
-
-/* NULL if storage without a header is blank for idem_open (>>recovery). */
-static const char *idemi_explain_blank(const idem_config *config)
-{
-    const idem_storage *m = config->storage;
-    unsigned char p[IDEMI_HEADER];
-    uint32_t sector, at, len, i;
-
-    for (sector = 0; sector < m->sector_count; sector++) {
-        if (sector - 1 < IDEMI_FIRST_SECTORS)
-            continue;
-        for (at = 0; at < m->sector_size; at += len) {
-            len = idemi_basics_min(m->sector_size - at, IDEMI_HEADER);
-            IDEMI_EXPLAIN(
-                (m->read)(m->ctx, sector * m->sector_size + at, p, len) != 0,
-                "the storage cannot be read")
-            for (i = 0; i < len; i++)
-                IDEMI_EXPLAIN(p[i] != m->erased,
-                              "not a journal: the storage holds something else")
+    for (at = 0; at < size; at++) {
+        const unsigned char *byte = block + at % IDEMI_HEADER;
+        uint32_t left = size - at;
+        if (byte == block)
+            failed = (m->read)(m->ctx, at, block,
+                               idemi_basics_min(left, IDEMI_HEADER));
+        if (!failed && *byte == (IDEMI_MAGIC & 0xFF) && left >= IDEMI_HEADER &&
+            (m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+            idemi_header_is_whole(p)) {
+            text = idemi_explain_header(config, p);
+            IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
+                          "geometry: the journal was written at another place")
+            return text;
         }
+        if (!text && at / m->sector_size - 1 >= IDEMI_FIRST_SECTORS &&
+            (failed || *byte != m->erased))
+            text = failed ? unread : foreign;
     }
-    return NULL;
+    return text;
 }
 
 static const char *idemi_explain_journal(const idem_config *config)
 {
     uint32_t layout = idemi_header_layout(config);
-    const char *text;
 
-    if (idemi_explain_has_header(config, layout))
-        return NULL;
-    text = idemi_explain_other(config, layout);
-    return text ? text : idemi_explain_blank(config);
+    return idemi_explain_has_header(config, layout)
+               ? NULL
+               : idemi_explain_other(config, layout);
 }
 
 /* A fault that idem_open accepts. */
