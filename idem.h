@@ -6464,22 +6464,26 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     return 0;
 }
 
-/* The number of slots in an order; IDEMI_NONE if one must not stand there. */
-static unsigned idemi_check_order(const idem_table *t, const idem_link *links,
-                                  unsigned ends)
+/* The number of slots in the order, or in a sender's own; or IDEMI_NONE if one
+   is not in its place, or does not belong there. */
+static unsigned idemi_check_order(const idem_table *t, const idem_sender *e)
 {
+    const idem_link *links = e ? t->own : t->links;
+    unsigned ends = e ? idemi_sender_item(t, e) : IDEMI_CAPACITY(t);
     unsigned slot = ends, listed = 0;
     uint32_t age = UINT32_MAX;
 
     while (links[slot].newer != ends) {
         unsigned older = slot;
+        idem_slot *s;
         slot = links[slot].newer;
         // A slot that links back to its predecessor cannot come twice.
         if (slot >= IDEMI_CAPACITY(t) || links[slot].older != older)
             return IDEMI_NONE;
         listed++;
-        if (!(idemi_slot_at(t, slot)->flags & IDEMI_FINISHED) ||
-            idemi_order_age(t, slot) > age)
+        s = idemi_slot_at(t, slot);
+        if (!(s->flags & IDEMI_FINISHED) || idemi_order_age(t, slot) > age ||
+            (e && (s->flags & IDEMI_UNDELIVERED || idemi_sender_of(t, s) != e)))
             return IDEMI_NONE;
         age = idemi_order_age(t, slot);
     }
@@ -6500,21 +6504,6 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
                : IDEMI_BROKEN_O2;
 }
 
-/* The number of outcomes in a sender's own order; IDEMI_NONE if that is broken,
-   or lists one of another sender. */
-static unsigned idemi_check_own(const idem_table *t, const idem_sender *e)
-{
-    idemi_item ends = idemi_sender_item(t, e);
-    unsigned listed = idemi_check_order(t, t->own, ends);
-    unsigned slot = listed == IDEMI_NONE ? ends : t->own[ends].newer;
-
-    for (; slot != ends; slot = t->own[slot].newer)
-        if (idemi_slot_at(t, slot)->flags & IDEMI_UNDELIVERED ||
-            idemi_sender_of(t, idemi_slot_at(t, slot)) != e)
-            return IDEMI_NONE;
-    return listed;
-}
-
 /* O4 and N1 to N3. */
 static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
 {
@@ -6529,7 +6518,7 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
             return IDEMI_BROKEN_N2;
         // An entry that was never used has no ends yet.
         if (IDEMI_OWN(t) && name) {
-            unsigned more = idemi_check_own(t, e);
+            unsigned more = idemi_check_order(t, e);
             if (more == IDEMI_NONE)
                 return IDEMI_BROKEN_O4;
             listed += more;
@@ -6563,7 +6552,7 @@ static int idemi_check_all(const idem_table *t)
     if (broken)
         return broken;
     // Finished slots that are not listed make O2 fail.
-    listed = idemi_check_order(t, t->links, IDEMI_CAPACITY(t));
+    listed = idemi_check_order(t, NULL);
     if (listed == IDEMI_NONE)
         return IDEMI_BROKEN_O1;
     tally.listed = listed;
