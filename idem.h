@@ -5671,21 +5671,10 @@ static void idemi_opening_sort(idem_table *t)
     }
 }
 
-/* Lists the outcomes that were read in their senders' own orders.  Makes O4
-   hold. */
-static void idemi_opening_list_own(idem_table *t)
-{
-    unsigned slot = t->links[IDEMI_CAPACITY(t)].newer;
-
-    if (!IDEMI_OWN(t))
-        return;
-    for (; slot != IDEMI_CAPACITY(t); slot = t->links[slot].newer)
-        idemi_sender_add_outcome(t, slot);
-}
-
 /* The last step of an opening: lists the free slots, interrupts all claims,
    counts each key in its sender's entry, drops expired keys, and sorts the
-   outcomes.  No floor is unsaved: each was read. */
+   outcomes, all (O1) and those of each sender (O4).  No floor is unsaved: each
+   was read. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -5702,7 +5691,10 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t))
         idemi_opening_sort(t);
-    idemi_opening_list_own(t);
+    slot = t->links[IDEMI_CAPACITY(t)].newer;
+    for (; IDEMI_OWN(t) && slot != IDEMI_CAPACITY(t);
+         slot = t->links[slot].newer)
+        idemi_sender_add_outcome(t, slot);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG_OF(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
