@@ -3455,15 +3455,6 @@ static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
     idemi_order_insert(t->own, older, slot);
 }
 
-/* The oldest outcome of a sender that may be evicted; or `capacity`. */
-IDEMI_INTO unsigned idemi_sender_evictable(const idem_table *t,
-                                           const idem_sender *e)
-{
-    unsigned slot = t->own[idemi_sender_item(t, e)].newer;
-
-    return slot < IDEMI_CAPACITY(t) ? slot : IDEMI_CAPACITY(t);
-}
-
 /* True of a claim of an older epoch than its sender's. */
 IDEMI_INTO int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
 {
@@ -5818,9 +5809,11 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 
     if (!over_quota && t->free != slot)
         return t->free;
+    // The ends of an order that is empty are above all slots.
     if (IDEMI_CONFIG_OF(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota ? idemi_sender_evictable(t, e)
-                          : idemi_order_evictable(t);
+        slot = !over_quota ? idemi_order_evictable(t)
+                           : (unsigned)idemi_basics_min(slot,
+                               t->own[idemi_sender_item(t, e)].newer);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
