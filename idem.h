@@ -7195,21 +7195,16 @@ IDEM_API int idem_find(idem_table *table, idem_info *info,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-static int idemi_public_names_sender(const idem_table *table,
-                                     const idem_request *request)
-{
-    return idemi_public_is_open(table) && IDEMI_SENDERS(table) && request &&
-           !request->key_len && !request->sequence &&
-           idemi_public_valid_bytes(request->scope, request->scope_len);
-}
-
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms)
 {
     unsigned slot;
     int result;
 
-    if (idemi_public_names_sender(table, request)) {
+    // Neither a key nor a number: a sender
+    if (idemi_public_is_open(table) && IDEMI_SENDERS(table) && request &&
+        !request->key_len && !request->sequence &&
+        idemi_public_valid_bytes(request->scope, request->scope_len)) {
         result = idemi_public_enter_at(table, 1, now_ms);
         return result < 0 ? result
                           : idemi_public_leave(
@@ -7475,10 +7470,9 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
 {
     int answer;
 
-    if (!reply)
-        return idemi_public_refuse();
-    IDEM_MEMSET(reply, 0, sizeof *reply);
-    if (!handler || !now)
+    if (reply)
+        IDEM_MEMSET(reply, 0, sizeof *reply);
+    if (!reply || !handler || !now)
         return idemi_public_refuse();
     answer = idem_begin(table, &reply->claim, reply, request, (now)());
     return idemi_command_grants(answer)
