@@ -6733,21 +6733,23 @@ static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
     return 0;
 }
 
-/* The text for the first header of another journal, or of this one if it was
-   moved, at any offset; else for the first byte that is not blank for idem_open
-   (>>recovery); or NULL. */
-static const char *idemi_explain_other(const idem_config *config,
-                                       uint32_t layout)
+/* If no header of this journal is in its place: the text for the first one of
+   another, or of this if it was moved, at any offset; else for the first byte
+   that is not blank for idem_open (>>recovery).  Or NULL. */
+static const char *idemi_explain_journal(const idem_config *config)
 {
     static const char unread[] = "the storage cannot be read";
     static const char foreign[] =
         "not a journal: the storage holds something else";
     const idem_storage *m = config->storage;
     const char *text = NULL;
+    uint32_t layout = idemi_header_layout(config);
     uint32_t size = m->sector_size * m->sector_count, at;
     unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
     int failed = 0;
 
+    if (idemi_explain_has_header(config, layout))
+        return NULL;
     for (at = 0; at < size; at++) {
         const unsigned char *byte = block + at % IDEMI_HEADER;
         uint32_t left = size - at;
@@ -6767,15 +6769,6 @@ static const char *idemi_explain_other(const idem_config *config,
             text = failed ? unread : foreign;
     }
     return text;
-}
-
-static const char *idemi_explain_journal(const idem_config *config)
-{
-    uint32_t layout = idemi_header_layout(config);
-
-    return idemi_explain_has_header(config, layout)
-               ? NULL
-               : idemi_explain_other(config, layout);
 }
 
 /* A fault that idem_open accepts. */
