@@ -6585,15 +6585,8 @@ IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
                  5 * sizeof(uint32_t) + 7 * sizeof(uint16_t) +
                      2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
 
-/* True of IDEM_CONFIG, and of a copy of it with another secret. */
-static int idemi_rules_is_built_in(const idem_config *config)
-{
-    return IDEM_MEMCMP(config, &IDEM_CONFIG,
-                       offsetof(idem_config, secret)) == 0;
-}
-
 #define IDEMI_BUILT_IN_RULE(RULE)                                              \
-    RULE(idemi_rules_is_built_in(given),                                       \
+    RULE(IDEM_MEMCMP(given, &IDEM_CONFIG, offsetof(idem_config, secret)) == 0, \
          "config: neither IDEM_CONFIG nor a copy with another secret")
 #else
 #define IDEMI_BUILT_IN_RULE(RULE)
