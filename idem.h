@@ -4237,7 +4237,6 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
    relocated ones from `at` on; if one is missing, starts one granule after
    relocated_end, where the commit record stands.  Needs the defaults of the
    header. */
-IDEMI_APART
 static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
                                     unsigned which)
@@ -6525,7 +6524,7 @@ static int idemi_check_all(const idem_table *t)
 {
     idemi_tally tally = { 0, 0, 0, 0, 0, 0 };
     uint32_t words = 0;
-    unsigned listed, at;
+    unsigned at;
     int broken;
 
     if (IDEMI_CAPACITY(t) != IDEMI_CONFIG_OF(t)->capacity ||
@@ -6537,10 +6536,9 @@ static int idemi_check_all(const idem_table *t)
     if (broken)
         return broken;
     // Finished slots that are not listed make O2 fail.
-    listed = idemi_check_order(t, NULL);
-    if (listed == IDEMI_NONE)
+    tally.listed = idemi_check_order(t, NULL);
+    if (tally.listed == IDEMI_NONE)
         return IDEMI_BROKEN_O1;
-    tally.listed = listed;
     for (at = 0; at < idemi_index_size(t); at++)
         words += t->index[at].slot != 0;
     if (words != tally.used)
