@@ -2979,7 +2979,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 }
 
 /* True of the token of a claim that may not be durable yet. */
-static int idemi_storage_is_pending(const idem_table *t, idem_token token)
+static int idemi_storage_is_unsynced(const idem_table *t, idem_token token)
 {
     uint32_t newest = (uint32_t)t->token;
 
@@ -4927,7 +4927,7 @@ static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
     if (IDEMI_CONFIG_OF(t)->volatile_claims ||
-        idemi_storage_is_pending(t, idemi_slot_at(t, slot)->token))
+        idemi_storage_is_unsynced(t, idemi_slot_at(t, slot)->token))
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG_OF(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
@@ -7117,7 +7117,7 @@ static int idemi_public_sync_unlocked(idem_table *t)
         j->unsynced |= IDEMI_UNSYNCED;
     else if (j->sequence == sequence && j->at == at)
         j->unsynced = 0;
-    if (!failed && idemi_storage_is_pending(t, token))
+    if (!failed && idemi_storage_is_unsynced(t, token))
         j->from.durable = (uint32_t)token;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
 }
