@@ -6707,26 +6707,10 @@ static const char *idemi_explain_header(const idem_config *config,
     IDEMI_RETURN_TEXT("secret: the journal was written with another secret")
 }
 
-/* True if a header of this journal stands in its physical sector. */
-static int idemi_explain_has_header(const idem_config *config, uint32_t layout)
-{
-    const idem_storage *m = config->storage;
-    uint32_t position;
-    unsigned char p[IDEMI_HEADER];
-
-    for (position = 0; position < m->sector_count; position++)
-        if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
-                0 &&
-            idemi_reading_mend_header(config, layout, p) &&
-            idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
-                position)
-            return 1;
-    return 0;
-}
-
-/* If no header of this journal is in its place: the text for the first one of
-   another, or of this if it was moved, at any offset; else for the first byte
-   that is not blank for idem_open (>>recovery).  Or NULL. */
+/* NULL if a header of this journal stands in its sector.  Else the text for the
+   first header of another journal, or of this one if it was moved, at any
+   offset; or for the first byte that is not blank for idem_open (>>recovery);
+   or NULL. */
 static const char *idemi_explain_journal(const idem_config *config)
 {
     static const char unread[] = "the storage cannot be read";
@@ -6739,8 +6723,12 @@ static const char *idemi_explain_journal(const idem_config *config)
     unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
     int failed = 0;
 
-    if (idemi_explain_has_header(config, layout))
-        return NULL;
+    for (at = 0; at < size; at += m->sector_size)
+        if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+            idemi_reading_mend_header(config, layout, p) &&
+            idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
+                at / m->sector_size)
+            return NULL;
     for (at = 0; at < size; at++) {
         const unsigned char *byte = block + at % IDEMI_HEADER;
         uint32_t left = size - at;
