@@ -4070,17 +4070,18 @@ static int idemi_reading_mend_header(const idem_config *config, uint32_t layout,
 static const idemi_header *idemi_reading_header(idem_table *t,
                                                 uint32_t sequence)
 {
-    idemi_header *h = (idemi_header *)(void *)(t->buffer + IDEMI_HEADER_SAME);
     uint32_t at = idemi_storage_at(t, sequence, 0);
+    idemi_header *h;
 
     idemi_reading_read(t, at, t->buffer, IDEMI_HEADER);
     if (!idemi_reading_mend_header(t->config, t->journal->layout, t->buffer))
         return NULL;
+    h = (idemi_header *)(void *)(t->buffer + IDEMI_HEADER_SAME);
     idemi_basics_code_words(t->buffer + IDEMI_HEADER_SAME, &h->sequence,
                             sizeof *h / 4, 0);
-    return idemi_storage_at(t, h->sequence, 0) == at &&
-                   h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal)
-               ? h : NULL;
+    if (h->sequence - h->tail >= IDEMI_SECTOR_COUNT(t->journal))
+        return NULL;
+    return idemi_storage_at(t, h->sequence, 0) == at ? h : NULL;
 }
 
 /* As idemi_reading_header, but NULL if the header has another sequence. */
@@ -4297,15 +4298,16 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
    it is once as before, nothing has changed. */
 static int idemi_reading_has_changed(idem_table *t)
 {
-    uint32_t was = t->journal->sequence, is = idemi_reading_scan_headers(t);
-    uint32_t newer = is > was ? is : was;
-    unsigned times;
+    const idem_journal *j = t->journal;
+    uint32_t is = idemi_reading_scan_headers(t);
+    unsigned times = 0;
 
     // Once without the newer header, or with the one that was missing
-    for (times = 0; is != was && times < IDEMI_REREADINGS; times++)
-        if ((idemi_reading_header(t, newer) != NULL) != (newer != was))
-            is = was;
-    return is != was;
+    while (is != j->sequence && times++ < IDEMI_REREADINGS)
+        if (is > j->sequence ? !idemi_reading_header(t, is)
+                             : idemi_reading_header(t, j->sequence) != NULL)
+            is = j->sequence;
+    return is != j->sequence;
 }
 
 /* True if a sector between a sequence and the older one that it names was a
