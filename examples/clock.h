@@ -50,4 +50,15 @@ static inline void clock_wait(long long ms)
         clock_turn(left);
 }
 
+/* An epoch for a sender's numbers: this second, once it is over.  So whoever
+   begins another one after that has another, if the clock is not set back. */
+static inline uint32_t clock_epoch(void)
+{
+    time_t now = time(NULL);
+
+    while (time(NULL) == now)
+        clock_turn(CLOCK_TURN_MS);
+    return (uint32_t)now;
+}
+
 #endif

@@ -145,7 +145,7 @@ static void open_outbox(const char *path)
     }
     need(idem_state(&table, s.counter, &len));
     if (len == 0)
-        protocol_put32(s.counter, (uint32_t)time(NULL));
+        protocol_put32(s.counter, clock_epoch());
     while (idem_pending(&table, &info, (uint32_t)now) == IDEM_OK)
         reopen(&info, id, now);
 }

@@ -99,7 +99,7 @@ static void load(number *n)
     if (!f && errno != ENOENT)
         die(path, strerror(errno));
     if (!f) {
-        n->epoch = (unsigned long)time(NULL);
+        n->epoch = clock_epoch();
         return;
     }
     if (fgets(text, sizeof text, f))

@@ -214,6 +214,16 @@ for text in 'pour 6' 'label 5' ''; do            # line 1 was taken
     prints 2 "commands: not the commands of this outbox" \
         "$B/sender" /dev/null outbox5 commands
 done
+# Two outboxes that are begun in a moment do not share numbers.
+echo "pour 5" >commands
+for outbox in one two; do
+    prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null $outbox \
+        commands
+    "$B/inspect" --capacity 8 --key-max 8 --response-max 32 --state-max 8 \
+        --retention 2592000000 $outbox >$outbox.state || fail "$outbox"
+done
+[ "$(grep ^state one.state)" != "$(grep ^state two.state)" ] ||
+    fail "two outboxes have one epoch"
 printf 'pour 5\npour 6\n' >commands
 prints 2 "the line was closed: Broken pipe" "$B/sender" /dev/null outbox5 \
     commands

@@ -186,6 +186,15 @@ lines() {
     "$B/modbus/master" "$port" 0 "$work/lines/number" "$work/lines/commands" \
         >"$work/lines/printed" 2>>"$work/lines.log" || fail "lines: three"
     is "$(wc -l <"$work/lines/printed")" 2
+    # Two number files that are made in a moment do not share numbers.
+    poured=$(grep -c poured "$work/lines/log")
+    echo 5 >"$work/lines/commands"
+    for number in one two; do
+        "$B/modbus/master" "$port" 0 "$work/lines/$number" \
+            "$work/lines/commands" >"$work/lines/printed" \
+            2>>"$work/lines.log" || fail "lines: $number"
+    done
+    is "$(grep -c poured "$work/lines/log")" $((poured + 2))
     # Another device, which does not know function 23, will never pour.
     python3 -c 'import socket
 with socket.create_server(("127.0.0.1", 0)) as other:
