@@ -140,6 +140,16 @@ static void enter(const char *line, size_t len)
     append(world.ledger_path, line, len);
 }
 
+/* Not before nobody else has the device: a label that he prints would be cut
+   short. */
+static void start_printer(const char *dir)
+{
+    snprintf(world.labels_path, sizeof world.labels_path, "%s/labels", dir);
+    world.labels = look(NULL, 0);
+    if (world.labels == DEVICE_CANNOT_SEE)
+        host_die(world.labels_path);
+}
+
 static void run_naive(const char *dir, int answers_first)
 {
     static naive n;
@@ -147,6 +157,7 @@ static void run_naive(const char *dir, int answers_first)
     uint8_t bytes[64];
     int len, i;
 
+    start_printer(dir);
     snprintf(world.ledger_path, sizeof world.ledger_path, "%s/ledger", dir);
     naive_start(&n, &port, enter, world.labels, answers_first);
     ledger = fopen(world.ledger_path, "r");
@@ -183,6 +194,7 @@ static void run(const char *dir, uint32_t slow_us, uint32_t away_ms)
         host_die(path);
     if (!secret_open(secret, secret_at, path, flash.storage.erased))
         exit(2);
+    start_printer(dir);
     flash.slow_us = slow_us;
     result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
     if (result == IDEM_OK)
@@ -236,10 +248,6 @@ int main(int argc, char **argv)
     world.line = host_open_line(line);
     if (world.line < 0)
         return 2;
-    snprintf(world.labels_path, sizeof world.labels_path, "%s/labels", dir);
-    world.labels = look(NULL, 0);
-    if (world.labels == DEVICE_CANNOT_SEE)
-        host_die(world.labels_path);
     if (naive_answers)
         run_naive(dir, strcmp(naive_answers, "first") == 0);
     else

@@ -155,11 +155,15 @@ prints 2 "No such file or directory" "$B/inspect" none
 device() { prints 2 "device/flash: $1" "$B/serial/device" --line /dev/null \
     --dir device; }
 mkdir device
+printf 'half a label' >device/labels
 mkfifo line
 "$B/serial/device" --line line --dir device &
 pid=$!
-wait_for test -s device/secret
+wait_for grep -q VOID device/labels
+printf 'half a label' >>device/labels
 device "Device or resource busy"
+[ "$(tail -n 1 device/labels)" = 'half a label' ] ||
+    fail "a device that is refused has cut a label short"
 kill $pid
 wait $pid 2>/dev/null || :
 # It starts, and a line that ends is not a good end.
