@@ -14,6 +14,8 @@ killed.
                                           refused, not executed; look or give
                                           up: nobody knows
 
+Exit status: 0 all that it sent are done, 3 not all, 1 or 2 it could not run.
+
 The device is ../mqtt/pumpd.c.  For another one change Link; Outbox and retry()
 stay as they are.  Needs sqlite3, which Python has, and paho-mqtt (1.6 or 2).
 
@@ -260,14 +262,15 @@ def send(box, link, command, answer_ms, deadline_ms):
 
 
 def run(box, link, answer_ms=2000, window=8, **patience):
-    """Sends, `window` commands at a time, until none is pending."""
+    """Sends, `window` commands at a time, until none is pending.  Returns how
+    many of them are not done."""
     deadline_ms = patience.get("deadline_ms") or DEADLINE_MS
-    under_way = {}
+    under_way, failed = {}, 0
     while True:
         for row in box.pending()[:window]:
             under_way.setdefault(row[1], Command(*row))
         if not under_way:
-            return
+            return failed
         for key, command in list(under_way.items()):
             if time.monotonic() < command.due:
                 continue
@@ -279,6 +282,7 @@ def run(box, link, answer_ms=2000, window=8, **patience):
                 verdict = send(box, link, command, answer_ms, deadline_ms)
             if verdict == GIVE_UP:
                 box.settle(command.number, verdict, "", "nobody knows")
+                failed += 1
                 del under_way[key]
         try:
             key, answer, wait_ms, reason, text = link.answers.get(timeout=0.02)
@@ -290,6 +294,7 @@ def run(box, link, answer_ms=2000, window=8, **patience):
         if verdict != RESEND:
             if answer in ("TOO_OLD", "EXHAUSTED", "UNCERTAIN"):
                 verdict = LOOK
+            failed += verdict != DONE
             box.settle(under_way.pop(key).number, verdict, reason, text)
 
 
@@ -334,6 +339,8 @@ def end(failed):
 
 def execute(given):
     """One command line"""
+    if given.words and given.what != "add":
+        raise ValueError("only add enters commands")
     # One whose name is mistyped, or that is lost, has nothing to send.
     if given.what != "add" and not (os.path.exists(given.file) and
                                     os.path.getsize(given.file)):
@@ -348,9 +355,12 @@ def execute(given):
         threading.excepthook = end
         box.belong(given.id)
         link = Link(given.host, given.port, given.id)
-        run(box, link, given.answer_ms, base_ms=given.answer_ms,
-            cap_ms=4 * given.answer_ms)
+        failed = run(box, link, given.answer_ms, base_ms=given.answer_ms,
+                     cap_ms=4 * given.answer_ms)
         link.close()
+        if failed:
+            print(f"outbox.py: {failed} not done: see list", file=sys.stderr)
+            sys.exit(3)
     else:
         for intention, key, payload, *became in box.all():
             print(intention, key.hex(), payload.decode(),
