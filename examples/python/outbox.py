@@ -157,6 +157,9 @@ class Link:
         old = {} if not hasattr(mqtt, "CallbackAPIVersion") else {
             "callback_api_version": mqtt.CallbackAPIVersion.VERSION1}
         self.client = mqtt.Client(client_id=name, protocol=mqtt.MQTTv5, **old)
+        self.said = None
+        self.client.on_connect_fail = lambda *_: self.say(
+            f"{host}:{port}: {sys.exc_info()[1] or 'no connection'}")
         self.client.on_connect = self.on_connect
         self.client.on_subscribe = self.on_subscribe
         self.client.on_disconnect = self.on_disconnect
@@ -165,11 +168,17 @@ class Link:
         self.client.connect_async(host, port, keepalive=20)
         self.client.loop_start()
 
+    def say(self, what):
+        """Prints what is wrong with the connection, when that is something
+        else."""
+        if what not in (None, self.said):
+            print(f"{what}; trying again", file=sys.stderr)
+        self.said = what
+
     def on_connect(self, client, _data, _flags, reason, _properties=None):
+        self.say(None if reason == 0 else f"the broker refuses: {reason}")
         if reason == 0:
             client.subscribe(self.answer_topic, options=self.options)
-        else:
-            print(f"the broker refuses: {reason}", file=sys.stderr)
 
     def on_subscribe(self, _client, _data, _mid, reasons, _properties=None):
         self.ready = all(reason.value < 0x80 for reason in reasons)
