@@ -154,7 +154,7 @@ static int settle(rd_kafka_message_t *record)
     snprintf(scope, sizeof scope, "%s/%d", rd_kafka_topic_name(record->rkt),
              (int)record->partition);
     request.scope_len = strlen(scope);
-    while (!stop) {
+    for (int silent = 0; !stop;) {
         place = effect_place();
         result = fleet_run(&f, &reply, &request, execute, record);
         if (result == IDEM_DONE || result == IDEM_REPLAY ||
@@ -163,6 +163,9 @@ static int settle(rd_kafka_message_t *record)
         if (result != IDEM_BUSY && result != IDEM_E_STORAGE &&
             result != IDEM_E_FENCED)
             effect_die(idem_text(result), f.reason);    // skip nothing
+        if (result == IDEM_E_STORAGE && !silent++)
+            fprintf(stderr, "consumer: offset %lld: %s; trying again\n",
+                    (long long)record->offset, f.reason);
         poll(NULL, 0, result == IDEM_BUSY && reply.retry_after_ms < RETRY_MS
                           ? (int)reply.retry_after_ms : RETRY_MS);
     }

@@ -104,6 +104,27 @@ too_late() {
     echo "too late: a record that was interrupted is reported"
 }
 
+# A store that is silent is waited for, and that is printed once.
+silent_store() {
+    start_kafka silent_store 1 300
+    options='--partition 0'
+    start_consumer
+    consumer=$started
+    wait_for has_begun 10
+    kill -STOP "$redis"
+    wait_for grep -q 'trying again' "$work/$kafka_name-printed.log"
+    sleep 6
+    kill -CONT "$redis"
+    ahead redis 10                      # it may have got the claim
+    wait_for has_begun "$records"
+    signal=TERM; end "$consumer"
+    audit_records
+    [ "$(grep -c 'trying again' "$work/$kafka_name-printed.log")" = 1 ] ||
+        fail "silent store: it was not printed once"
+    stop_kafka
+    echo "silent store: the consumer prints that once"
+}
+
 # has_begun NUMBER: at least that many records
 has_begun() {
     [ "$(grep -c '^begins' "$work/$kafka_name.log")" -ge "$1" ]
@@ -141,3 +162,4 @@ else
     in_a_group 6
 fi
 too_late
+silent_store
