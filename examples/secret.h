@@ -133,7 +133,7 @@ static inline int secret_has_journal(const char *path)
 }
 
 /* Opens a journal's file as idem_file_open does, and its secret: then open the
-   table.  Prints the cause if it does not return IDEM_OK. */
+   table.  Prints the cause if it does not return IDEM_OK; nothing is open then. */
 static inline int secret_open_file(idem_config *config, idem_file *file,
                                    const char *path, uint32_t sector_size,
                                    uint32_t sector_count)
@@ -157,8 +157,10 @@ static inline int secret_open_file(idem_config *config, idem_file *file,
         return result;
     }
     config->storage = &file->storage;
-    return secret_open(config->secret, secret, path, file->storage.erased)
-               ? IDEM_OK : IDEM_E_STORAGE;
+    if (secret_open(config->secret, secret, path, file->storage.erased))
+        return IDEM_OK;
+    (void)idem_file_close(file);
+    return IDEM_E_STORAGE;
 }
 #endif
 
