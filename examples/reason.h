@@ -40,8 +40,12 @@ static inline void reason_print_file(const char *path, int result,
                                      const idem_file *file)
 {
     fprintf(stderr, "%s: %s", path, idem_text(result));
+    if (result == IDEM_E_ARG)
+        fprintf(stderr, "; no journal has %lu sectors of %lu bytes",
+                (unsigned long)file->storage.sector_count,
+                (unsigned long)file->storage.sector_size);
     if (result == IDEM_E_LOCK)
-        fputs("; another process has the file open", stderr);
+        fputs("; another process has the file open, or this one", stderr);
     if (result == IDEM_E_FORMAT)
         fprintf(stderr, "; such a journal is a file of %lu bytes.  If it is "
                 "one of another size, migrate.c copies it: to empty it would "

@@ -120,6 +120,10 @@ cp journal.secret spare.secret
 migrate 0 "1 keys copied" journal spare 64,32,32,0,4096
 migrate 0 "1 keys copied" spare new5 200,32,64,8,8192
 migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
+truncate -s 20000 stray
+migrate 1 "stray: an argument is impossible; no journal has 2 sectors of 8192" \
+    journal stray 200,32,64,8,8192
+migrate 1 "has the file open, or this one" journal journal 64,32,32,0,4096
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 : >empty
 migrate 1 "empty: it was a journal" empty new2 200,32,64,8,8192
