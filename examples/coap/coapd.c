@@ -253,9 +253,11 @@ static coap_context_t *start_coap(void)
     at.addr.sin.sin_port = htons((uint16_t)the.port);
     at.addr.sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     at.size = sizeof at.addr.sin;
-    context = port_is_free(&at) ? coap_new_context(NULL) : NULL;
+    if (!port_is_free(&at))
+        journal_die("coapd: the port", strerror(errno));
+    context = coap_new_context(NULL);
     if (!context || !coap_new_endpoint(context, &at, COAP_PROTO_UDP))
-        journal_die("coapd", "cannot listen on the port: is it in use?");
+        journal_die("coapd", "cannot listen on the port");
     coap_context_set_max_idle_sessions(context, SESSIONS);
     coap_register_option(context, OPTION_KEY);
     add_resource(context, "pour", on_pour);

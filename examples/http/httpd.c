@@ -296,7 +296,7 @@ static struct MHD_Daemon *start_http(void)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
     if (!d)
-        journal_die("httpd", "cannot listen on the port: is it in use?");
+        journal_die("httpd: the port", strerror(errno));
     return d;
 }
 

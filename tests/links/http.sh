@@ -63,6 +63,7 @@ answers() {
     is "$(ask e "@$work/long" | cut -c 1-3)" 413
     is "$(ask e 5 -X PUT | cut -c 1-3)" 405
     is "$(grep -c poured "$work/answers/log")" 2
+    refuses "the port: Address already in use" --journal other --log other.log
     stop
     echo "answers: as the draft and the manual have it"
 }
