@@ -65,7 +65,9 @@ def ask(link, message):
                     link.send(b"\x60\x00" + answer[2:4])
                 if answer[1]:
                     return decode(answer)
-        except (TimeoutError, ConnectionError):
+        except TimeoutError:
+            pass                # no pause: an answer that comes in it is read
+        except ConnectionError: # after the next message, whose refusal is first
             time.sleep(0.1)
     return "silence"
 
