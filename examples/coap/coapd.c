@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I../.. coapd.c -lcoap-3-notls -o coapd
  * ./coapd &
- * coap-client -m post -O 65001,0x$(od -An -N16 -tx1 /dev/urandom | tr -d ' ') \
- *     -e 5 coap://127.0.0.1/pour
+ * KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')
+ * coap-client-notls -m post -O 65001,0x$KEY -e 5 coap://127.0.0.1/pour
  *
  * A CoAP server in front of a pump: POST or PUT /pour with "5" pours 5 ml, once
  * for each key, however often the request arrives.  POST /3/0/4 restarts the
