@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <termios.h>
 #include <time.h>
@@ -140,6 +141,7 @@ static int connect_tcp(const char *host_and_port, const char **why)
 int host_open_line(const char *name)
 {
     const char *why = NULL;
+    struct stat is;
     int fd;
 
     signal(SIGPIPE, SIG_IGN);           // a socket that was closed: host_read
@@ -149,6 +151,11 @@ int host_open_line(const char *name)
         fd = connect_tcp(name + 4, &why);
     else
         fd = open(name, O_RDWR | O_NOCTTY | O_NONBLOCK);    // without a carrier
+    if (fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode)) {
+        why = "a file, whose content would be overwritten";
+        close(fd);
+        fd = -1;
+    }
     if (fd < 0 || (isatty(fd) && host_make_raw(fd) < 0) ||
         fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
         fprintf(stderr, "%s: %s\n", name, why ? why : strerror(errno));

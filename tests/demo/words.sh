@@ -203,6 +203,10 @@ prints 2 "tcp:localhost: HOST:PORT, of at most 255" "$B/sender" tcp:localhost \
     outbox5 commands
 prints 2 "tcp:localhost:none: Servname not supported" "$B/sender" \
     tcp:localhost:none outbox5 commands
+# Words in another order: a file is not written over.
+cp commands unharmed
+prints 2 "commands: a file, whose content" "$B/sender" commands outbox5 unharmed
+cmp commands unharmed || fail "a command was written into a file"
 # A socket that is closed at once does not kill it without a word.
 python3 -c 'import socket
 with socket.socket(socket.AF_UNIX) as at:
