@@ -133,7 +133,7 @@ static inline int secret_has_journal(const char *path)
 }
 
 /* Opens a journal's file as idem_file_open does, and its secret: then open the
-   table.  Prints the cause if it does not return IDEM_OK; nothing is open then. */
+   table.  Otherwise than IDEM_OK prints the cause, and leaves nothing open. */
 static inline int secret_open_file(idem_config *config, idem_file *file,
                                    const char *path, uint32_t sector_size,
                                    uint32_t sector_count)
