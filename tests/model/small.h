@@ -6,9 +6,12 @@
 #ifndef SMALL_H
 #define SMALL_H
 
+// Who has included the header, and not IDEM_STATIC, is linked with it.
+#if !defined IDEM_H || defined IDEM_STATIC
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#endif
 
 #include "input.h"
 

@@ -132,14 +132,9 @@ class Finders:
     @staticmethod
     def implements(path):
         """Whether a test has the header inside, itself or what it includes."""
-        output = subprocess.run([CC, "-MM"] + INCLUDES + [path], check=True,
-                              capture_output=True, text=True).stdout
-        for name in set(re.findall(r"[^ \\\n]+\.[ch]\b", output)):
-            with open(name, encoding="utf-8") as file:
-                if os.path.basename(name) != "idem.h" and \
-                        "#define IDEM_IMPLEMENTATION\n" in file.read():
-                    return True
-        return False
+        defined = subprocess.run([CC, "-dM", "-E"] + INCLUDES + [path],
+                                 check=True, capture_output=True, text=True)
+        return "#define IDEM_IMPLEMENTATION_DONE" in defined.stdout
 
     @staticmethod
     def library(directory, name):

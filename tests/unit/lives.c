@@ -7,7 +7,7 @@
  * IDEM_SEED in the environment: run only that life.
  */
 
-#include "test.h"
+#include "unit.h"
 
 #include "../model/calls.h"
 
