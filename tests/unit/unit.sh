@@ -20,8 +20,10 @@ jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 # These run so long that optimizing them, and the header for them, pays.
 long=" burst config journal journal_damage journal_failing journal_opening"
-long="$long journal_senders lives numbers port_esp_idf port_stm32_g4_one_bank"
-long="$long port_stm32_u5 port_stm32_wb idem_long "
+long="$long journal_rotation journal_senders lives model numbers port_esp_idf"
+long="$long port_esp_idf_esp32 port_nrf_nvmc port_stm32_g0 port_stm32_g4"
+long="$long port_stm32_g4_one_bank port_stm32_l4 port_stm32_u5 port_stm32_wb"
+long="$long idem_long "
 
 # compiled NAME SOURCE: the object file of this name
 compiled() {
