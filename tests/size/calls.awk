@@ -41,15 +41,10 @@ function frames(name,    all) {
     return all
 }
 
-# The name in the manual: a program that links gets one with its options.
-function call(name) {
-    return name
-}
-
 END {
     for (name in frame)
         if (name ~ /^idem_/) {
             walk(name)
-            print deepest[name], longest[name], call(name) frames(name)
+            print deepest[name], longest[name], name frames(name)
         }
 }

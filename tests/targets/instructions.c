@@ -4,8 +4,6 @@
 
      kill=N       QEMU is killed before the N-th: a power cut
      settle=MS    and before that has MS to finish writing files
-     from=A,to=B  prints how many there were, each time address B is reached
-                  after address A
      (always)     prints how many there were at the end
 
    It prints to standard output.  The prototypes are QEMU's, whose header is in
@@ -34,7 +32,6 @@ void qemu_plugin_register_atexit_cb(
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(
     const struct qemu_plugin_tb *tb, size_t n);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
                         char **argv);
 
@@ -42,30 +39,24 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 
 EXPORT int qemu_plugin_version = 1;
 
-static uint64_t count, kill_at, settle, from, to, begun;
+static uint64_t count, kill_at, settle;
 
-static void on_each(unsigned cpu, void *at)
+static void on_each(unsigned cpu, void *user)
 {
-    (void)cpu;
+    (void)cpu, (void)user;
     if (++count == kill_at) {
         usleep((useconds_t)settle * 1000);
         kill(getpid(), SIGKILL);
     }
-    if (from && (uintptr_t)at == from)
-        begun = count;
-    if (to && (uintptr_t)at == to)
-        printf("region %llu\n", (unsigned long long)(count - begun));
 }
 
 static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     (void)id;
-    for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
-        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+    for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++)
         qemu_plugin_register_vcpu_insn_exec_cb(
-            insn, on_each, QEMU_PLUGIN_CB_NO_REGS,
-            (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
-    }
+            qemu_plugin_tb_get_insn(tb, i), on_each, QEMU_PLUGIN_CB_NO_REGS,
+            NULL);
 }
 
 static void on_exit_(qemu_plugin_id_t id, void *user)
@@ -79,8 +70,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
                                int argc, char **argv)
 {
     static const struct { const char *name; uint64_t *value; } options[] = {
-        { "kill=", &kill_at }, { "settle=", &settle }, { "from=", &from },
-        { "to=", &to },
+        { "kill=", &kill_at }, { "settle=", &settle },
     };
 
     (void)info;
@@ -89,9 +79,6 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
             if (!strncmp(argv[i], options[o].name, strlen(options[o].name)))
                 *options[o].value =
                     strtoull(strchr(argv[i], '=') + 1, NULL, 0);
-    // The lowest bit of a Thumb function's address marks it as one.
-    from &= ~UINT64_C(1);
-    to &= ~UINT64_C(1);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
     qemu_plugin_register_atexit_cb(id, on_exit_, NULL);
     return 0;

@@ -9,9 +9,8 @@
    the next one would mostly be the first of a record.)
 
    The program's output goes to standard output.  If it was not cut, the number
-   of cycles follows, the deepest stack, and, for each time that it set GPIOR0
-   from 0xA5 to 0x5A, the cycles in between.  Exits with its status, or 3 if it
-   was cut, 4 if it crashed or its stack ran into its data. */
+   of cycles follows.  Exits with its status, or 3 if it was cut, 4 if it crashed
+   or its stack ran into its data. */
 #include <simavr/avr_eeprom.h>
 #include <simavr/avr_uart.h>
 #include <simavr/sim_avr.h>
@@ -29,7 +28,6 @@ enum { CUT = 3, CRASHED = 4, UNUSABLE = 5 };
 // Registers, where they are in the data space.
 enum { GPIOR0 = 0x3E, GPIOR1 = 0x4A, GPIOR2 = 0x4B };
 enum { EEARL = 0x41, EEARH = 0x42 };
-enum { MARK_FROM = 0xA5, MARK_TO = 0x5A };
 
 static uint8_t eeprom[EEPROM_MAX];      // as it was before the last step
 static uint8_t *now;                    // as the emulator has it
@@ -114,22 +112,6 @@ static int write_eeprom(const avr_t *avr, const char *path)
     return fclose(file) == 0 && written == avr->e2end + 1u ? 0 : -1;
 }
 
-/* Prints how long it was between the two marks. */
-static void measure(const avr_t *avr)
-{
-    static avr_cycle_count_t from;
-    static uint8_t last;
-    uint8_t mark = avr->data[GPIOR0];
-
-    if (mark == last)
-        return;
-    if (mark == MARK_FROM)
-        from = avr->cycle;
-    if (mark == MARK_TO && last == MARK_FROM)
-        printf("region %llu\n", (unsigned long long)(avr->cycle - from));
-    last = mark;
-}
-
 // The byte that was written last.
 static struct {
     unsigned at;
@@ -180,7 +162,6 @@ static unsigned stack_pointer(const avr_t *avr)
 static int run(avr_t *avr, avr_cycle_count_t cut)
 {
     int state = cpu_Running;
-    unsigned deepest = avr->ramend;
     unsigned more = cut % 2 ? (unsigned)(cut / 2 % RECORD) : 0;
 
     while (state != cpu_Done && state != cpu_Crashed) {
@@ -193,16 +174,12 @@ static int run(avr_t *avr, avr_cycle_count_t cut)
             return CUT;
         }
         state = avr_run(avr);
-        measure(avr);
-        if (sp > avr->ioend && sp < deepest)
-            deepest = sp;
-        if (deepest + 1 < data_end) {
+        if (sp > avr->ioend && sp + 1 < data_end) {
             printf("\nwrong stack: in the data .\n");
             return CRASHED;
         }
     }
-    printf("cycles %llu\nstack %u\n", (unsigned long long)avr->cycle,
-           avr->ramend - deepest);
+    printf("cycles %llu\n", (unsigned long long)avr->cycle);
     return state == cpu_Crashed ? CRASHED : avr->data[GPIOR2];
 }
 
