@@ -28,6 +28,11 @@ ask() {
             END { print answer }'
 }
 
+# code OPTIONS OF CURL...: the status alone
+code() {
+    curl -s -o /dev/null -w '%{http_code}' "$@" "http://127.0.0.1:$port/pours"
+}
+
 answers() {
     name=answers
     start
@@ -44,19 +49,16 @@ answers() {
     one="400|$problem|one Idempotency-Key is required"
     is "$(ask c 5 -H 'Idempotency-Key;')" "$one"
     is "$(ask c 5 -H 'Idempotency-Key: "d"')" "$one"
-    is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 \
-        -H "Authorization: Bearer $token" "http://127.0.0.1:$port/pours")" 400
+    is "$(code -d 5 -H "Authorization: Bearer $token")" 400
     for key in d '"d' '"d";a=1' '"d", "e"' '""' ; do
-        is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 \
-            -H "Authorization: Bearer $token" -H "Idempotency-Key: $key" \
-            "http://127.0.0.1:$port/pours")" 400
+        is "$(code -d 5 -H "Authorization: Bearer $token" \
+            -H "Idempotency-Key: $key")" 400
     done
     is "$(ask "$(printf %092d 0)" 5 | cut -c 1-3)" 400
     # Who it is, and what a key of somebody else's gives: nothing
     for header in 'Authorization;' 'Authorization: Bearer x' \
         "Authorization: Basic $token" "Authorization: Bearer ${token}0"; do
-        is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 -H "$header" \
-            -H 'Idempotency-Key: "a"' "http://127.0.0.1:$port/pours")" 401
+        is "$(code -d 5 -H "$header" -H 'Idempotency-Key: "a"')" 401
     done
     is "$(token=$other; ask a 6 | cut -d '|' -f 1,4)" "201|poured 6 ml"
     head -c 3000 /dev/zero | tr '\0' 1 >"$work/long"
@@ -95,9 +97,8 @@ $second
 Authorization: Bearer $token")" 400
     done
     is "$(wc -l <"$work/strangers.log")" 0  # anybody could fill the disk
-    is "$(head -c 3000 /dev/zero | curl -s -o /dev/null -w '%{http_code}' \
-        -T - -X POST -H Expect: -H "Authorization: Bearer $token" \
-        -H 'Idempotency-Key: "a"' "http://127.0.0.1:$port/pours")" 000
+    is "$(head -c 3000 /dev/zero | code -T - -X POST -H Expect: \
+        -H "Authorization: Bearer $token" -H 'Idempotency-Key: "a"')" 000
     stop
     long=$(printf %064d 7)
     for line in "$long$long $token" "$(printf %033d 7) $token" "a ${long}8" \
