@@ -11,6 +11,14 @@ build fleet/pour examples/mqtt/pour.c -lmosquitto
 pour=$B/fleet/pour
 . tests/servers/pours.sh
 
+# begin_scene NAME: its folder, and a log
+begin_scene() {
+    name=$1
+    mkdir "$work/$name"
+    "$B/fleet/gateway" --new-log "$work/$name/log" ||
+        fail "gateway --new-log failed"
+}
+
 # start_gateway NUMBER [OPTIONS]
 start_gateway() {
     number=$1
@@ -34,8 +42,6 @@ restart() {
 chaos() {
     kills=$1 count=$2 store=$3
     shift 3
-    "$B/fleet/gateway" --new-log "$work/$name/log" ||
-        fail "gateway --new-log failed"
     for g in 1 2 3; do
         start_gateway $g "$@"
         wait_for test -s "$work/$name/ready-$g"
@@ -65,8 +71,7 @@ end_scene() {
 
 # scene STORE KILLS COMMANDS URL
 scene() {
-    name=with-$1
-    mkdir "$work/$name"
+    begin_scene "with-$1"
     chaos "$2" "$3" "$1" --store "$4#scene"
     all_once "$3"
     passed=$((passed + $3 * 4))
@@ -80,8 +85,7 @@ scene() {
 # An effect that takes longer than the lease, and nobody is killed: it is poured
 # once, to the end, for the lease is renewed.
 slow() {
-    name=slow
-    mkdir "$work/$name"
+    begin_scene slow
     export FLEET_STORE="$1#slow"
     chaos 0 1 none --ml-ms 600
     unset FLEET_STORE
@@ -98,21 +102,18 @@ slow() {
 
 # A signal does not cut a pour short: it ends after that.
 ended() {
-    "$B/fleet/gateway" --new-log "$work/ended.log"
-    "$B/fleet/gateway" --no-idem --ml-ms 1000 --log "$work/ended.log" \
-        --port "$broker_port" >"$work/ended" &
-    pid=$!
-    children=$pid
-    wait_for grep -q ready "$work/ended"
+    begin_scene ended
+    start_gateway 1 --no-idem --ml-ms 1000
+    wait_for test -s "$work/ended/ready-1"
     begun=$(date +%s%N)
-    "$pour" --port "$broker_port" --retry 500 a 3 >"$work/ended-answer" &
+    "$pour" --port "$broker_port" --retry 500 a 3 >"$work/ended/answer" &
     children="$children $!"
-    wait_for grep -q begins "$work/ended.log"
-    kill -TERM "$pid"
-    wait "$pid" || fail "ended: the gateway did not end well"
+    wait_for grep -q begins "$work/ended/log"
+    kill -TERM "$gateway_1"
+    wait "$gateway_1" || fail "ended: the gateway did not end well"
     [ $((($(date +%s%N) - begun) / 1000000)) -ge 3000 ] ||
         fail "ended: a pour of 3 s took less"
-    grep -q "^ends" "$work/ended.log" || fail "ended: the pour was interrupted"
+    grep -q "^ends" "$work/ended/log" || fail "ended: the pour was interrupted"
     end_scene 2
     echo "ended: a signal ends a gateway after its pour"
 }
@@ -120,9 +121,7 @@ ended() {
 # A gateway that was suspended for a day finds in its socket what came before.
 # It must not execute a command that the store forgets at that moment.
 suspended() {
-    name=suspended
-    mkdir "$work/$name"
-    "$B/fleet/gateway" --new-log "$work/$name/log"
+    begin_scene suspended
     make_clock gateway
     run_with="with_clocks gateway"
     start_gateway 1 --store "$redis_url#suspended"
@@ -187,9 +186,7 @@ logs() {
 # A response that is longer than this gateway's, of one that may have longer
 # ones: nothing that is beside the buffer is sent instead.
 longer() {
-    name=longer
-    mkdir "$work/$name"
-    "$B/fleet/gateway" --new-log "$work/$name/log"
+    begin_scene longer
     start_gateway 1 --store "$redis_url#longer"
     wait_for test -s "$work/$name/ready-1"
     "$pour" --port "$broker_port" a 3 >"$work/$name/answer"
@@ -216,9 +213,7 @@ stops() {
 # A log that is not the fleet's does not have what another gateway has begun: as
 # one that is made anew on a second machine, or after a loss.
 another_log() {
-    name=another_log
-    mkdir "$work/$name"
-    "$B/fleet/gateway" --new-log "$work/$name/log"
+    begin_scene another_log
     "$B/fleet/gateway" --new-log "$work/$name/log-2"
     start_gateway 1 --store "$redis_url#another_log" --ml-ms 60000
     wait_for test -s "$work/$name/ready-1"
@@ -244,8 +239,7 @@ another_log() {
 
 # blind KILLS COMMANDS: the same without; the scene must be able to fail
 blind() {
-    name=without-a-store
-    mkdir "$work/$name"
+    begin_scene without-a-store
     chaos "$1" "$2" none --no-idem
     some_twice "$2"
     passed=$((passed + 1))
