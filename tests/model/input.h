@@ -44,15 +44,6 @@ static inline unsigned input_below(input *in, unsigned count)
     return input_byte(in) % count;
 }
 
-static inline uint32_t input_word(input *in)
-{
-    uint32_t word = input_byte(in);
-
-    word |= (uint32_t)input_byte(in) << 8;
-    word |= (uint32_t)input_byte(in) << 16;
-    return word | (uint32_t)input_byte(in) << 24;
-}
-
 /* Copies as many bytes as there are; returns how many. */
 static inline size_t input_bytes(input *in, void *dst, size_t len)
 {

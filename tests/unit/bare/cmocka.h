@@ -40,7 +40,6 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
 #define assert_int_equal(a, b) BARE_CHECK((a) == (b), #a " == " #b)
 #define assert_int_not_equal(a, b) BARE_CHECK((a) != (b), #a " != " #b)
 #define assert_ptr_equal(a, b) BARE_CHECK((a) == (b), #a " == " #b)
-#define assert_ptr_not_equal(a, b) BARE_CHECK((a) != (b), #a " != " #b)
 #define assert_null(a) BARE_CHECK((a) == NULL, #a " is NULL")
 #define assert_non_null(a) BARE_CHECK((a) != NULL, #a " is not NULL")
 #define assert_string_equal(a, b) BARE_CHECK(strcmp(a, b) == 0, #a " == " #b)
@@ -54,11 +53,9 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
     BARE_CHECK(bare_in_range((uint64_t)(x), low, high),                        \
                #x " in " #low ".." #high)
 #define fail() bare_fail("fail()", __FILE__, __LINE__)
-#define _fail(file, line) bare_fail("fail()", file, line)
 #define fail_msg(...) (printf(__VA_ARGS__), fail())
 /* For the test itself, which ends with it. */
 #define skip() do { bare_skipped = 1; return; } while (0)
-#define print_message printf
 #define print_error printf
 
 #define _cmocka_run_group_tests(name, tests, count, setup, teardown)           \
