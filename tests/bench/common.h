@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { KEY_LEN = 16, SAMPLE_MAX = 64 };
+enum { KEY_LEN = 16, SAMPLE_MAX = 64, PATH_LEN = 512 };
 
 /* Ends the program: an answer was wrong, or nothing can be measured. */
 static inline void fail(const char *format, ...)
@@ -36,6 +37,21 @@ static inline void check(int is_right, const char *what)
     if (!is_right)
         fail("%s", what);
 }
+
+/* Of a file in a folder, which is new */
+static inline void file_path(char path[PATH_LEN], const char *folder,
+                             const char *name)
+{
+    snprintf(path, PATH_LEN, "%s/bench_%s", folder, name);
+    unlink(path);
+}
+
+/* What databases keep of a key beside its bytes: as much as idem.h does */
+struct value {
+    uint64_t fingerprint, token;
+    uint32_t until, code;
+    uint8_t  response[KEY_LEN];
+};
 
 /* The output function of SplitMix64: a bijection */
 static inline uint64_t mix(uint64_t x)

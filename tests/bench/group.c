@@ -31,26 +31,17 @@
 #include "examples/port/threads.h"
 #include "tests/bench/common.h"
 
-#include <unistd.h>
-
 enum {
     CAPACITY = 200000,
     RESPONSE_LEN = 16,
     SECTOR = 262144,
-    THREADS_MAX = 64,
-    PATH_LEN = 512
+    THREADS_MAX = 64
 };
 
 static char folder[PATH_LEN - 32];
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t numbers;            // of keys, all fresh
 static int stopped;
-
-static void file_path(char path[PATH_LEN], const char *name)
-{
-    snprintf(path, PATH_LEN, "%s/bench_group_%s", folder, name);
-    unlink(path);
-}
 
 /* ------------------------------------------------------------------ idem.h */
 static idem_config config = {
@@ -71,7 +62,7 @@ static void table_open(int durability)
     char path[PATH_LEN];
 
     all = fresh;
-    file_path(path, "journal");
+    file_path(path, folder, "group_journal");
     memory = calloc(1, size);
     config.durability = (uint8_t)durability;
     config.storage = &file.storage;
@@ -112,13 +103,6 @@ static void table_command(const uint8_t key[KEY_LEN])
     check(idem_complete(&table, &claim, &outcome, 0) == IDEM_OK, "complete");
     group_wait();
 }
-
-/* What the others keep of a key beside its bytes: as much as idem.h does. */
-struct value {
-    uint64_t fingerprint, token;
-    uint32_t until, code;
-    uint8_t  response[RESPONSE_LEN];
-};
 
 static void no_thread(void) { }
 
@@ -164,9 +148,9 @@ static void db_open(void)
 {
     char path[PATH_LEN];
 
-    file_path(path, "sqlite-wal");
-    file_path(path, "sqlite-shm");
-    file_path(db_path, "sqlite");
+    file_path(path, folder, "group_sqlite-wal");
+    file_path(path, folder, "group_sqlite-shm");
+    file_path(db_path, folder, "group_sqlite");
     db_connect();
     db_disconnect();
 }
@@ -209,8 +193,8 @@ static void lmdb_open(void)
     char path[PATH_LEN];
     MDB_txn *txn;
 
-    file_path(path, "lmdb-lock");
-    file_path(path, "lmdb");
+    file_path(path, folder, "group_lmdb-lock");
+    file_path(path, folder, "group_lmdb");
     check(!mdb_env_create(&env) &&
               !mdb_env_set_mapsize(env, (size_t)1 << 28) &&
               !mdb_env_open(env, path, MDB_NOSUBDIR, 0600) &&
@@ -259,7 +243,7 @@ static void rocks_open(void)
     rocksdb_options_t *options = rocksdb_options_create();
     char path[PATH_LEN], *error = NULL;
 
-    file_path(path, "rocksdb");
+    file_path(path, folder, "group_rocksdb");
     rocksdb_destroy_db(options, path, &error);
     free(error);
     error = NULL;

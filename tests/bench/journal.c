@@ -45,7 +45,6 @@
 #include "tests/bench/common.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 enum {
     COMMANDS = 20000,
@@ -66,12 +65,6 @@ enum {
     QUOTA = Q1_KEYS / SENDERS
 };
 
-static void file_path(char path[512], const char *folder, const char *name)
-{
-    snprintf(path, 512, "%s/bench_%s", folder, name);
-    unlink(path);
-}
-
 /* ---------------------------------------------------------------------------
    A table, and what is done to its storage
    ------------------------------------------------------------------------ */
@@ -85,7 +78,7 @@ struct device {
     uint64_t number;                // next key
     idem_storage medium, storage;   // and the same, counted
     idem_file file;
-    char path[512];
+    char path[PATH_LEN];
     uint8_t *bytes;                 // of what is no file
     uint32_t *read;                 // bytes, of each sector
     uint64_t written, erases;       // bytes
@@ -537,7 +530,7 @@ static struct {
 static void bare_open(const char *folder, uint32_t size)
 {
     static const uint8_t zeros[FILE_SECTOR];
-    char path[512];
+    char path[PATH_LEN];
     uint32_t at;
 
     file_path(path, folder, "bare");

@@ -17,16 +17,8 @@
 
 #include <lmdb.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
-enum { LIVE = 128, COMMANDS = 1000, DUPLICATE_EVERY = 10, PATH_MAX_LEN = 512 };
-
-/* What is kept of a key beside its bytes: as much as idem.h keeps. */
-struct value {
-    uint64_t fingerprint, token;
-    uint32_t until, code;
-    uint8_t  response[KEY_LEN];
-};
+enum { LIVE = 128, COMMANDS = 1000, DUPLICATE_EVERY = 10 };
 
 /* Bytes that this process has handed to write calls, ever */
 static uint64_t written(void)
@@ -41,12 +33,6 @@ static uint64_t written(void)
     check(file && bytes, "/proc/self/io cannot be read");
     fclose(file);
     return bytes;
-}
-
-static void file_path(char path[PATH_MAX_LEN], const char *folder,
-                      const char *name)
-{
-    snprintf(path, PATH_MAX_LEN, "%s/bench_%s", folder, name);
 }
 
 /* ---------------------------------------------------------------------------
@@ -84,15 +70,11 @@ static void step(sqlite3_stmt *s, uint64_t number, int result)
 
 static void sqlite_open(const char *folder)
 {
-    static const char *const ends[] = { "", "-wal", "-shm" };
-    char path[PATH_MAX_LEN], name[32];
-    size_t i;
+    char path[PATH_LEN];
 
-    for (i = COUNT(ends); i-- > 0;) {
-        snprintf(name, sizeof name, "wear.db%s", ends[i]);
-        file_path(path, folder, name);
-        unlink(path);
-    }
+    file_path(path, folder, "wear.db-wal");
+    file_path(path, folder, "wear.db-shm");
+    file_path(path, folder, "wear.db");
     check(sqlite3_open(path, &db) == SQLITE_OK, path);
     db_run("pragma journal_mode = wal; pragma synchronous = off;"
            "create table keys (key blob primary key, fingerprint, token, "
@@ -127,13 +109,11 @@ static MDB_dbi keys;
 
 static void lmdb_open(const char *folder)
 {
-    char path[PATH_MAX_LEN];
+    char path[PATH_LEN];
     MDB_txn *txn;
 
     file_path(path, folder, "wear.mdb-lock");
-    unlink(path);
     file_path(path, folder, "wear.mdb");
-    unlink(path);
     check(mdb_env_create(&env) == 0 &&
               mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOSYNC, 0600) == 0 &&
               mdb_txn_begin(env, NULL, 0, &txn) == 0 &&

@@ -167,7 +167,7 @@ static void work(int gateway, int is_fleet, int commands, int go, int out)
 
 typedef struct crew {
     int      go, out;               /* pipes */
-    double   rate[ROUNDS];
+    struct sample rate;
     double  *took;
     int      count;
 } crew;
@@ -200,27 +200,24 @@ static void hire(crew *c, int is_fleet, int commands, int gateways)
     take(c, gateways);                  // all are ready
 }
 
-static void play(crew *c, int round, int commands, int gateways)
+/* A round; its commands a second */
+static double play(crew *c, int commands, int gateways)
 {
-    double start = now_us();
+    double start = now_us(), rate;
 
     for (int i = 0; i < gateways; i++)
         must(write(c->go, "!", 1) == 1);
     take(c, commands * gateways);
-    c->rate[round] = commands * gateways / (now_us() - start) * 1e6;
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return (values[ROUNDS / 2 - 1] + values[ROUNDS / 2]) / 2;
+    rate = commands * gateways / (now_us() - start) * 1e6;
+    sample_add(&c->rate, rate);
+    return rate;
 }
 
 int main(int argc, char **argv)
 {
     int commands = argc == 4 ? atoi(argv[2]) / ROUNDS : 0;
     int gateways = argc == 4 ? atoi(argv[3]) : 0, hands;
-    double ratio[ROUNDS];
+    struct sample ratio = { .count = 0 };
     static crew ours, hand;
 
     if (commands < 1 || gateways < 1)
@@ -233,21 +230,21 @@ int main(int argc, char **argv)
     if (hands)
         hire(&hand, 0, commands, gateways);
     for (int i = 0; i < ROUNDS; i++) {
-        if (hands && i % 2)
-            play(&hand, i, commands, gateways);
-        play(&ours, i, commands, gateways);
+        double theirs = hands && i % 2 ? play(&hand, commands, gateways) : 0;
+        double rate = play(&ours, commands, gateways);
         if (hands && i % 2 == 0)
-            play(&hand, i, commands, gateways);
-        ratio[i] = hands ? ours.rate[i] / hand.rate[i] : 0;
+            theirs = play(&hand, commands, gateways);
+        if (hands)
+            sample_add(&ratio, rate / theirs);
     }
     must(ours.count == commands * gateways * ROUNDS);
     qsort(ours.took, (size_t)ours.count, sizeof(double), by_value);
     printf("%d | ", gateways);
     if (hands)
-        printf("%.0f | %.0f | %.2f", median(hand.rate), median(ours.rate),
-               median(ratio));
+        printf("%.0f | %.0f | %.2f", sample_median(&hand.rate),
+               sample_median(&ours.rate), sample_median(&ratio));
     else
-        printf("| %.0f | ", median(ours.rate));
+        printf("| %.0f | ", sample_median(&ours.rate));
     printf(" | %.2f | %.2f |\n", ours.took[ours.count / 2] / 1e3,
            ours.took[ours.count * 99L / 100] / 1e3);
     close(ours.go);
