@@ -9,7 +9,7 @@
  *
  *     p0,8=11 e1 s    program 8 bytes at 0, each 0x11; erase sector 1; sync
  *     r0,8=11         read: each is 0x11
- *     l0,8=11 F0,8=11 ^0,7 T8     load, fill; flip bit 7; truncate
+ *     l0,8=11 F0,8=11 ^0,7 truncate8  load, fill; flip bit 7; truncate
  *     c0,2 o2 b       the next operation is cut, in variant 2; the power goes;
  *                     it comes back
  *     !p2:half x1=4   the second program from now fails, with P that and all
@@ -110,9 +110,11 @@ static void run_word(flash *f, const char *word)
     uint8_t bytes[SIZE];
     unsigned at = 0, n = 0, byte = 0;
     int expected = number_of(word), result = expected;
+    const char *numbers = word + 1 +
+                          strspn(word + 1, "abcdefghijklmnopqrstuvwxyz");
 
-    if (sscanf(word + 1, "%u,%u=%x", &at, &n, &byte) == 1)
-        (void)sscanf(word + 1, "%*u=%x", &byte);
+    if (sscanf(numbers, "%u,%u=%x", &at, &n, &byte) == 1)
+        (void)sscanf(numbers, "%*u=%x", &byte);
     memset(bytes, (int)byte, sizeof bytes);
     switch (*word) {
     case 'p': result = flash_prog(f, at, bytes, n); break;
@@ -122,7 +124,7 @@ static void run_word(flash *f, const char *word)
     case 'l': flash_load(f, at, bytes, n); break;
     case 'F': flash_fill(f, at, n, (int)byte); break;
     case '^': flash_flip(f, at, n); break;
-    case 'T': flash_truncate(f, at); break;
+    case 't': flash_truncate(f, at); break;
     case 'c': flash_cut(f, at, n); break;
     case 'o': flash_off(f, at); break;
     case 'b': flash_boot(f); break;
@@ -272,7 +274,7 @@ static const struct line {
       "p0,4=0 p8,4=0 v0 p4,4=0 v1:twice p12,4=0 v2:twice p16,4=0 v3:twice "
       "F64,64=55 r64,64=55 r63,1=ff r128,1=ff p64,4=0 v4:twice" },
     { "images are damaged", FLASH_NOR, 4, 0xFF,
-      "F64,64=55 ^64,7 r64,1=d5 T68 r64,1=d5 r67,1=55 r68,188=ff "
+      "F64,64=55 ^64,7 r64,1=d5 truncate68 r64,1=d5 r67,1=55 r68,188=ff "
       "p68,4=0 p64,4=0 v1:twice" },
     { "bit rot is durable", CACHE, 1, 0, "p0,1=1 s ^0,7 o2 b r0,1=81" },
 };
