@@ -625,12 +625,16 @@ static inline const char *device_broken(int answer, int allowed)
     return "S6, S10: an answer stays true until a call or time changes it";
 }
 
-/* The first byte of what was replayed that is none of the outcome's. */
-static inline void device_print_bytes(const asked *a, const version *v)
+/* What was recorded, if a replay differs; or its first byte that does. */
+static inline void device_print_recorded(const asked *a, const version *v)
 {
     const uint8_t *bytes = (const uint8_t *)a->buffer;
     size_t len = a->reply->response_len, at = 0;
 
+    if (a->reply->status != v->status || a->reply->code != v->code ||
+        len != v->len)
+        printf("    recorded: status %u, code %ld, response of %u\n",
+               v->status, (long)v->code, v->len);
     if (len != v->len || !bytes || len > a->buffer_size)
         return;
     while (at < len && bytes[at] == numbered_byte(v->number, at))
@@ -672,7 +676,7 @@ static inline void device_print_allowed(const device *d)
     for (unsigned i = 0; i < d->asked_of.count; i++)
         if (d->call.what == 'B' && d->has_answered &&
             d->answer == IDEM_REPLAY && version_finished(&d->asked_of.of[i]))
-            device_print_bytes(&d->call, &d->asked_of.of[i]);
+            device_print_recorded(&d->call, &d->asked_of.of[i]);
     if (which && d->has_answered)
         printf("    promise: %s\n", which);
 }
