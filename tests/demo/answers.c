@@ -57,21 +57,25 @@ static void reopen_all(const char *path)
     exit(1);
 }
 
+/* Enters a command, and acts at such times: the line is silent. */
+static void act_at(const long long at[4])
+{
+    s.line = open("/dev/null", O_WRONLY);
+    s.commands = fopen("/dev/null", "r");
+    put((const uint8_t *)"p\005\000", 3, at[0]);
+    for (int i = 0; i < 4; i++)
+        (void)act(at[i]);
+    fclose(s.commands);
+    close(s.line);
+}
+
 /* A machine that sleeps for a month goes on at once: it asks once more, and
    gives up. */
 static void sleep_for_a_month(void)
 {
     long long now = clock_ms(), later = now + 30 * 86400000LL;
 
-    s.line = open("/dev/null", O_WRONLY);
-    s.commands = fopen("/dev/null", "r");
-    put((const uint8_t *)"p\005\000", 3, now);
-    (void)act(now);
-    (void)act(now + ANSWER_MS);         // silence
-    (void)act(later);
-    (void)act(later + ANSWER_MS);
-    fclose(s.commands);
-    close(s.line);
+    act_at((long long[]){ now, now + ANSWER_MS, later, later + ANSWER_MS });
     if (s.open_count == 0)
         return;
     fputs("answers: after a month it goes on waiting\n", stderr);
@@ -84,15 +88,8 @@ static void run_for_two_months(void)
 {
     long long now = 60 * 86400000LL;
 
-    s.line = open("/dev/null", O_WRONLY);
-    s.commands = fopen("/dev/null", "r");
-    put((const uint8_t *)"p\005\000", 3, now);
-    (void)act(now);
-    (void)act(now + ANSWER_MS - 1);
-    (void)act(now + ANSWER_MS);         // silence
-    (void)act(now + 2 * ANSWER_MS);
-    fclose(s.commands);
-    close(s.line);
+    act_at((long long[]){ now, now + ANSWER_MS - 1, now + ANSWER_MS,
+                          now + 2 * ANSWER_MS });
     if (s.open_count != 1 || s.open[0].times != 2) {
         fputs("answers: after two months it does not wait\n", stderr);
         exit(1);
