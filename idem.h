@@ -2078,8 +2078,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 /* The longest silence of a journal.  The header after it may be further ahead
-   of the clock that reads it, by the time of a record that is lost or an
-   orphan: it is followed all the same if that is a sweep interval at most. */
+   of the clock that reads it, by the time of one record that is lost, or an
+   orphan: at most a sweep interval (idemi_journal_is_silent). */
 #define IDEMI_SILENCE_MS (IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -4422,6 +4422,12 @@ static int idemi_journal_is_stale(const idem_table *t, uint32_t ms)
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
+/* True if the next record would have a longer time than any may have. */
+static int idemi_journal_is_silent(const idem_table *t)
+{
+    return t->clock - t->journal->last_time > IDEMI_SWEEP_MS;
+}
+
 /* True if a slot can be answered without a rotation: the newest record, which
    alone may be unstable (R3), is about something else. */
 static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
@@ -4822,9 +4828,9 @@ static int idemi_journal_rotate(idem_table *t)
 }
 
 /* Rotates until the head has room for any record, and there is a token for a
-   volatile claim.  At least once with `anew`, or if no record was written for
-   IDEM_RETENTION_MAX: a header has the time, and the clock must not stop during
-   a lease (idemi_keys_advance). */
+   volatile claim.  At least once with `anew`, or if no record was written for a
+   sweep interval: then the new header has the time, and the record none that
+   could be lost with it (IDEMI_SILENCE_MS). */
 IDEMI_SLOW
 static int idemi_journal_make_ready(idem_table *t, int anew)
 {
@@ -4834,7 +4840,7 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (t->clock - j->last_time > IDEM_RETENTION_MAX)
+    if (idemi_journal_is_silent(t))
         anew = 1;
     while (result == IDEM_OK &&
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
@@ -4951,7 +4957,8 @@ IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
 }
 
 /* One step of idle work: erases or relocates ahead; IDEM_MORE if it did, or an
-   erase is under way.  A boot that has not written wears nothing. */
+   erase is under way.  A boot that has not written wears nothing.  After a long
+   silence the next rotation relocates. */
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4962,6 +4969,8 @@ static int idemi_journal_maintain(idem_table *t)
     j->prepared = 1;            // unless there may be another step
     if (j->erase != IDEMI_ERASED && idemi_journal_count_dead(t))
         result = idemi_storage_erase(t, 0);
+    else if (idemi_journal_is_silent(t))
+        return IDEM_OK;
     else {
         result = idemi_journal_relocate(t, 0);
         if (result == IDEM_OK)
@@ -6290,24 +6299,24 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
 static int idemi_command_maintain(idem_table *t)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
-    int is_first = 0;           // rotation of the boot: now erase the next one
+    int rotated = 0;            // then the next sector is to be erased
 
     if (IDEMI_JOURNAL(t)) {
+        uint32_t head = t->journal->head;
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
-            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1)) {
-            is_first = !t->journal->rotated;
+            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1))
             result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
-        }
         if (result != IDEM_OK)
             return result;
+        rotated = t->journal->head != head;
     }
     for (; left > 0 && t->tidy < IDEMI_CAPACITY(t); left--)
         idemi_keys_expire(t, t->tidy++);
     if (t->tidy < IDEMI_CAPACITY(t))
         return IDEM_MORE;
     t->tidy = 0;
-    return is_first ? IDEM_MORE : IDEM_OK;
+    return rotated ? IDEM_MORE : IDEM_OK;
 }
 
 /* ---------------------------------------------------------------------------

@@ -32,7 +32,8 @@ static struct {
     int      mistakes;              // calls that are refused as they are
     int      idle;                  // idle work is done after each call
     int      tight;                 // at any time, and soon
-    int      calm;                  // time passes, and boots end as they may
+    int      calm;                  // time passes, and boots end as they may;
+                                    // 2: up to weeks
     const char *kinds;              // of calls, if not the default ones
     int      (*make)(device *, const call *);   // call_make, if not another
     // How far it is.
@@ -525,9 +526,10 @@ static inline void next_phase(void)
 static inline void let_time_pass(void)
 {
     static const uint32_t longest[] = { 3000, 3000, 10000, 200000 };
+    static const uint32_t silent[] = { 10000, 200000, 1u << 28, TICK_HALF };
 
     if (!the.lost && one_in(8))
-        pass_time(chance(PICK(longest)));
+        pass_time(chance(play.calm > 1 ? PICK(silent) : PICK(longest)));
     if (!the.lost && one_in(20))
         restart();
 }

@@ -86,7 +86,7 @@ static inline int small_choose(const input *in)
     the.more = one_in(2) ? 256 : 0;
     the.now = chance_word();
     play.tight = 1;
-    play.calm = one_in(3);
+    play.calm = one_in(3) ? 1 + one_in(4) : 0;
     play.cuts = play.fails = !play.calm;
     play.strange = play.calm ? 0 : 100;
     return small_make(&PICK(geometries), chance(2));

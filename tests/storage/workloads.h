@@ -107,6 +107,10 @@ static const workload workloads[] = {
       "capacity=1 beside=4 Bb L T Ba,retention=1000 P ? wait2000 M Ba P Bb" },
     { "epochs",     "numbers=2 Ba Bb Cb Bc Ca Cc Ba P Bb K5 Ba Rd" },
     { "epoch-ring", "numbers=2 Ba Ca Bc Rc K6 Ba P T Bb K6 Bc Cc" },
+    { "silence",
+      "capacity=4 retention=86400000 Ba,retention=2592000000 Oa K8 "
+      "Bb,retention=2592000000,lease E,n=2142720000 Da E,n=1900800000 Bc P Bd "
+      "Cd Bc P Bd Bb Cb K12 Bd P Bd P Bd" },
     { "ram",        "Ba Ca Bb Ob P Ba Db Xa" },
 };
 

@@ -33,6 +33,13 @@ static const scenario scenarios[] = {
     { "idle_work_writes_the_time_when_it_is_an_eighth_of_a_retention_old",
       "nor: Ba,ms=0 Ca,ms=0 M,ms=0 m,ms=12500:ok untouched m,ms=1:ok "
       "untouched,n=1" },
+    // The time of a delivery, the last record of its sector, is not followed once
+    // its outcome's sector is not read any more.  The next header has it.
+    { "the_time_of_an_orphan_and_a_long_silence_are_followed",
+      "nor: retention=86400000 Ba,retention=2592000000 Oa rotate1 "
+      "Bb,retention=2592000000,lease E,n=2142720000 Da E,n=1900800000 Bc P Bd Cd "
+      "Be P Bd:replay Bb:recover Cb rotate1 rotate1 Bd,ms=60000:replay P "
+      "Bd:replay P Bd:replay" },
     // a is rewritten 2^32 ms after it was completed, and a little more.
     { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "
@@ -45,6 +52,22 @@ static void repeat(const char *line, int times)
 {
     while (times-- > 0)
         run(line);
+}
+
+/* A bit flips in what idle work wrote after a week.  A silence of five weeks
+   follows, then a header: it is not too far ahead to be followed. */
+TEST(s6_a_damaged_record_before_a_long_silence_sets_no_clock_back)
+{
+    for (uint32_t rotations = 0; rotations < 24; rotations++) {
+        uint32_t clock;
+        device_on(&nor, "retention=2592000000 Ba Ca rotate1 Bb,lease");
+        run_of("rotate@", rotations);
+        run("E,n=691200000 M note E,n=1728000000 E,n=1728000000 "
+            "damage,how=5,at=97 Bc Bd");
+        clock = inside_clock(the.table);
+        run("unjudged P");
+        is(inside_clock(the.table), clock);
+    }
 }
 
 /* While nothing is remembered nothing is written, for longer than one record
