@@ -101,14 +101,14 @@ static const scenario scenarios[] = {
     // b's record alone has the time of a long silence; what is after it is as
     // young as it was.
     { "s6_a_damaged_record_of_a_long_silence_shortens_nothing",
-      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=259200000 Bb "
       "note Bc Cc rotate1 damage,how=5,at=97 P loss Bc:replay" },
     { "what_expires_after_a_lost_silence_stays_so_for_weeks",
-      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
-      "note Bc Cc rotate1 Bd,ms=604800000 damage,how=5,at=97 P loss "
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=259200000 Bb "
+      "note Bc Cc rotate1 Bd,ms=172800000 damage,how=5,at=97 P loss "
       "M,ms=3700000 Bc:execute" },
     { "s6_nor_does_one_shorten_a_longer_retention",
-      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=259200000 Bb "
       "note Bc,retention=1296000000 Cc rotate1 damage,how=5,at=97 P loss "
       "M,ms=3700000 M Bc:replay" },
     // In the last batch of a boot it looks torn; the record that the next boot
