@@ -2628,7 +2628,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
      8       3     sector_size
      11      1     erased
      12      2     sector_count
-     14      2     sum             of the other 27 pairs of bytes, modulo 2^16
+     14      2     sum             makes the sum of all 28 pairs of bytes 0xFFFF,
+                                   modulo 2^16 - 1
      16      4     sequence        of this sector
      20      4     tail            sequence of the oldest sector needed
      24      4     previous        newest older sector that counts; 0: none
@@ -2918,7 +2919,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
-   whole header of another journal: "idem", and version 1; or a sum that is
+   whole header of another journal: "idem", and version 1 or 2; or a sum that is
    right, and a check that is not erased.  Such a header may begin at any offset
    there, and end in the next sector.  One at offset 0 that fulfils V1 to V3 is
    not of another journal.  One that fulfils V1 and V2 elsewhere is: the journal
@@ -3982,29 +3983,31 @@ IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
-/* The sum of a header's bytes but for its own, in pairs: right in a header with
-   another secret, wrong in a torn one. */
+/* The sum of a header's pairs of bytes modulo 2^16 - 1, as in RFC 1071: 0xFFFF
+   with the header's own sum, whatever the secret. */
 static uint32_t idemi_header_sum(const unsigned char *p)
 {
     uint32_t sum = 0;
     unsigned i;
 
-    for (i = 0; i < IDEMI_HEADER; i += 2)
-        if (i != IDEMI_SUM_AT)
-            sum += p[i] + ((uint32_t)p[i + 1] << 8);
-    return sum & 0xFFFF;
+    for (i = 0; i < IDEMI_HEADER; i += 2) {
+        sum += p[i] + ((uint32_t)p[i + 1] << 8);
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    return sum;
 }
 
-/* True of a header of any journal that is not torn, and of version 1, which has
-   no sum.  One in 65,536 torn ones has the sum, but an erased check. */
+/* True of a header of any journal that is not torn, and of versions 1 and 2,
+   which have another sum or none.  A torn one differs by bits that are all still to be programmed:
+   fewer than 16 do not add up to 2^16 - 1, and one in 65,536 others does, but
+   its check is erased. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
 
     return idemi_basics_load32(p) == IDEMI_MAGIC &&
-           (p[4] == 1 ||
-            (idemi_header_sum(p) ==
-                 idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16 &&
+           (p[4] == 1 || p[4] == 2 ||
+            (idemi_header_sum(p) == 0xFFFF &&
              idemi_basics_load32(p + IDEMI_HEADER - 4) != erased));
 }
 
@@ -4656,7 +4659,8 @@ static int idemi_journal_write_header(idem_table *t)
     idemi_basics_store32(p + IDEMI_HEADER - 4,
                          idemi_record_check(t->config, 0, j->layout, p,
                                             IDEMI_HEADER - 4));
-    idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
+    idemi_basics_store32(
+        p + 12, m->sector_count | (0xFFFF - idemi_header_sum(p)) << 16);
     result = idemi_storage_prog(t, j->sequence, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }

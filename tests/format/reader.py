@@ -677,10 +677,9 @@ def has_other_header(device, n):
     for at in range(len(data) - HEADER + 1):
         header = data[at:at + HEADER]
         pairs = sum(int.from_bytes(header[i:i + 2], "little")
-                    for i in range(0, HEADER, 2) if i != 14)
-        whole = header[4] == 1 or \
-            (pairs & 0xffff == int.from_bytes(header[14:16], "little") and
-             header[52:] != header[11:12] * 4)
+                    for i in range(0, HEADER, 2))
+        whole = header[4] in (1, 2) or \
+            (pairs % 0xffff == 0 and header[52:] != header[11:12] * 4)
         own = None if at else repaired_header(device, header)
         if header[:4] == b"idem" and whole and \
                 not (own and own.sequence % device.sector_count == n):

@@ -933,9 +933,9 @@ TEST(a_hidden_record_does_not_move_the_end_of_a_sector)
 /* A sector's header gets a byte changed, and a check that is right. */
 static void forge_header(uint32_t sector, unsigned at, uint8_t value)
 {
-    enum { LEN = 56, SUM = 14, CHECK = LEN - 4 };
+    enum { LEN = HEADER_BYTES, SUM = 14, CHECK = LEN - 4 };
     uint8_t *header = the.medium.bytes + sector;
-    uint32_t check, sum = 0;
+    uint32_t check;
 
     the.damaged = 1;
     memset(header + SUM, 0, 2);
@@ -943,10 +943,7 @@ static void forge_header(uint32_t sector, unsigned at, uint8_t value)
     check = inside_check(the.table, header, 0, 0, LEN);
     for (unsigned i = 0; i < 4; i++)
         header[CHECK + i] = (uint8_t)(check >> 8 * i);
-    for (unsigned i = 0; i < LEN; i += 2)
-        sum += header[i] + ((uint32_t)header[i + 1] << 8);
-    header[SUM] = (uint8_t)sum;
-    header[SUM + 1] = (uint8_t)(sum >> 8);
+    set_sum(header);
 }
 
 /* A header that needs what is not in the ring any more is none; so the records

@@ -313,6 +313,20 @@ static inline void copy_header(uint32_t sector)
     flash_load(&the.medium, sector, before, HEADER_BYTES);
 }
 
+/* Makes the sum of a header right. */
+static inline void set_sum(uint8_t *header)
+{
+    enum { SUM = 14 };
+    uint32_t sum = 0;
+
+    memset(header + SUM, 0, 2);
+    for (unsigned i = 0; i < HEADER_BYTES; i += 2)
+        sum += header[i] + ((uint32_t)header[i + 1] << 8);
+    sum = 0xFFFF - (sum & 0xFFFF) - (sum >> 16);
+    header[SUM] = (uint8_t)sum;
+    header[SUM + 1] = (uint8_t)(sum >> 8);
+}
+
 /* .. of what was the newest record once. */
 static inline void spoil(operation of, const call *c)
 {
