@@ -2628,8 +2628,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
      8       3     sector_size
      11      1     erased
      12      2     sector_count
-     14      2     sum             makes the sum of all 28 pairs of bytes 0xFFFF,
-                                   modulo 2^16 - 1
+     14      2     sum             with it all 28 pairs of bytes add up to
+                                   0xFFFF, modulo 2^16 - 1
      16      4     sequence        of this sector
      20      4     tail            sequence of the oldest sector needed
      24      4     previous        newest older sector that counts; 0: none
@@ -3998,9 +3998,9 @@ static uint32_t idemi_header_sum(const unsigned char *p)
 }
 
 /* True of a header of any journal that is not torn, and of versions 1 and 2,
-   which have another sum or none.  A torn one differs by bits that are all still to be programmed:
-   fewer than 16 do not add up to 2^16 - 1, and one in 65,536 others does, but
-   its check is erased. */
+   which have another sum or none.  A torn one differs by bits that are all still
+   to be programmed: fewer than 16 do not add up to 2^16 - 1, and one in 65,536
+   others does, but its check is erased. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
