@@ -3998,9 +3998,9 @@ static uint32_t idemi_header_sum(const unsigned char *p)
 }
 
 /* True of a header of any journal that is not torn, and of versions 1 and 2,
-   which have another sum or none.  A torn one differs by bits that are all still
-   to be programmed: fewer than 16 do not add up to 2^16 - 1, and one in 65,536
-   others does, but its check is erased. */
+   which have another sum or none.  A torn one differs by bits that are still to
+   be programmed: fewer than 16 do not add up to 2^16 - 1; one in 65,536 others
+   does, but its check is erased. */
 IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
