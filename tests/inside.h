@@ -41,9 +41,15 @@ static inline int inside_move_state(idem_table *t, unsigned part, uint32_t by)
     case 0:  j->at += by; return 1;
     case 1:  j->end += by; return 1;
     case 2:  j->head += by; return 1;
-    case 3:  j->rotated ^= by != 0; return 1;
+    case 3:  j->rotated ^= 1; return 1;
     default: return 0;
     }
+}
+
+/* Marks idle work as done, or as not done. */
+static inline void inside_set_prepared(idem_table *t, int prepared)
+{
+    t->journal->prepared = prepared != 0;
 }
 
 /* Sets another sector as the one that is needed for an item; of the items

@@ -404,6 +404,28 @@ TEST(s10_a_sync_that_fails_is_reported_even_if_one_beside_it_has_succeeded)
     is(idem_sync(&table), IDEM_E_STORAGE);
 }
 
+static int syncs_unlocked;
+
+static void count_sync(int after)
+{
+    syncs_unlocked += after;
+}
+
+/* Nothing is synced any more, so nobody waits for that. */
+TEST(after_a_failed_sync_none_is_begun)
+{
+    idem_claim claim;
+
+    begin_anew(IDEM_BATCH);
+    aside = count_sync;
+    syncs_unlocked = 0;
+    is(begin(&claim, 1), IDEM_EXECUTE);
+    flash_fail(&cells, FLASH_SYNC, 0, FLASH_UNDONE, 1);
+    is(idem_sync(&table), IDEM_E_STORAGE);
+    is(idem_sync(&table), IDEM_E_STORAGE);
+    is(syncs_unlocked, 1);
+}
+
 TEST(a_lock_that_refuses_after_a_sync_is_reported_and_the_next_sync_is_done)
 {
     idem_claim claim;
@@ -428,6 +450,23 @@ TEST(in_each_mode_all_syncs_are_under_the_lock)
     syncs = cells.syncs;
     is(idem_sync(&table), IDEM_OK);
     is(cells.syncs, syncs);
+    is(unlocked_ops, 0);
+}
+
+TEST(without_sync_unlocked_a_sync_is_under_the_lock)
+{
+    idem_storage plain = storage;
+    idem_claim claim;
+    uint32_t syncs;
+
+    begin_anew(IDEM_BATCH);
+    plain.sync_unlocked = NULL;
+    config.storage = &plain;
+    is(open_table(), IDEM_OK);
+    is(begin(&claim, 'a'), IDEM_EXECUTE);
+    syncs = cells.syncs;
+    is(idem_sync(&table), IDEM_OK);
+    is(cells.syncs, syncs + 1);
     is(unlocked_ops, 0);
 }
 

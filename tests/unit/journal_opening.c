@@ -252,6 +252,19 @@ TEST(a_journal_of_version_1_is_refused)
     differs("version");
 }
 
+/* A young one of version 2: its sum is another one. */
+TEST(a_journal_of_version_2_is_refused)
+{
+    device *d = device_on(&nor_8, "Ba");
+    uint8_t header[HEADER_BYTES];
+
+    memcpy(header, d->medium.bytes + newest_sector(), sizeof header);
+    header[4] = 2;
+    flash_fill(&d->medium, 0, d->medium.size, d->medium.erased);
+    flash_load(&d->medium, 512, header, sizeof header);
+    differs("version");
+}
+
 /* A young journal has one header.  With a bit flipped it is taken as it is;
    torn, it is as good as blank. */
 TEST(explain_takes_the_headers_that_opening_takes)

@@ -194,7 +194,7 @@ TEST(idem_check_finds_a_wrong_tail)
 
 /* No journal is in such a state: a head after the newest sector; an end after
    the place of the next record, or that outside its sector, or in it before the
-   boot has a head. */
+   boot has a head; or idle work that is done before that. */
 TEST(idem_check_finds_a_state_that_is_none)
 {
     idem_table *t = device_on(&nor, "Ba Ca")->table;
@@ -205,6 +205,11 @@ TEST(idem_check_finds_a_state_that_is_none)
         inside_move_state(t, part, 0 - by);
         is(idem_check(t), 0);
     }
+    run("P");
+    inside_set_prepared(t, 1);
+    is(idem_check(t), 21);
+    inside_set_prepared(t, 0);
+    is(idem_check(t), 0);
 }
 
 /* What is relocated for a slot without a key would empty another. */
