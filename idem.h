@@ -129,7 +129,7 @@
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
                                  or a sender's: a command without a key
      IDEM_E_TOO_LARGE  no        longer than key_max or another limit; or the
-                                 buffer is shorter than *len, which it needs
+                                 buffer is too short: *len is the length needed
      IDEM_E_FULL       no        no room, or the quota is used up: wait
                                  reply.retry_after_ms, if that is not 0
      IDEM_E_FENCED     no (*)    the claim is not current: drop the result
@@ -432,7 +432,7 @@
          unless claims that came back (S10) put a scope over its quota.
      S10 An answer holds in later boots until a call changes it.  But time that
          was not recorded is lost; a claim that expired may be found again, and
-         so may what >>senders excepts.  Calls that only look write nothing, so
+         a number, as >>senders has it.  Calls that only look write nothing, so
          a restart may lose the newest record that they showed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night, until tokens
