@@ -1043,8 +1043,7 @@ typedef union idem_fingerprint_state {
     IDEMI_SECTORS_OF(                                                          \
         capacity, sector_size,                                                 \
         IDEMI_SECTOR_MIN(                                                      \
-            prog_size,                                                         \
-            IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size),          \
+            prog_size, state_max,                                              \
             IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)), \
         IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
@@ -1115,9 +1114,9 @@ typedef union idem_fingerprint_state {
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
     (3u * (relocated_max) + IDEMI_COMMIT_MAX(prog_size) +                      \
      IDEMI_UP(4u, prog_size))
-#define IDEMI_SECTOR_MIN(prog_size, relocated_key, relocated_max)              \
+#define IDEMI_SECTOR_MIN(prog_size, state_max, relocated_max)                  \
     (IDEMI_FRONT(prog_size) + IDEMI_LAST_ROOM(prog_size, relocated_max) +      \
-     (relocated_max) - (relocated_key))
+     IDEMI_UP(UINT32_C(0) + (state_max), prog_size))
 #define IDEMI_HEAD_KEYS(sector_size, sector_min, key_record)                   \
     (((sector_size) - (sector_min)) / (key_record) + 1u)
 #define IDEMI_HEADS_SECTORS(capacity, head_keys)                               \
@@ -5592,7 +5591,7 @@ static int idemi_opening_geometry(idem_table *t)
         IDEMI_RELOCATED_MAX(config->key_max, config->response_max,
                             config->state_max, m->prog_size);
     uint32_t sector_min =
-        IDEMI_SECTOR_MIN(m->prog_size, relocated_key, relocated_max);
+        IDEMI_SECTOR_MIN(m->prog_size, config->state_max, relocated_max);
 
     t->needed = 0;
     if (m->sector_size < sector_min)

@@ -331,6 +331,24 @@ TEST(idem_open_asks_for_what_the_macros_compute)
     assert_true(small > 30 && few > 100 && enough > 3);
 }
 
+/* The sectors that a journal has suffice for smaller limits, too: of a response
+   here, by one, as far as granules round it. */
+TEST(a_smaller_response_never_needs_larger_or_more_sectors)
+{
+    static const uint32_t granules[] = { 1, 4, 8, 16, 64, 256 };
+
+    for (size_t g = 0; g < COUNT(granules); g++)
+        for (uint32_t state = 0; state < 300; state += 20)
+            for (uint32_t response = 1; response < 300; response++) {
+                uint32_t n = granules[g], size = 256, most, less;
+                while (!IDEM_SECTORS(10, 8, response, state, size, n))
+                    size += n;
+                most = IDEM_SECTORS(10, 8, response, state, size, n);
+                less = IDEM_SECTORS(10, 8, response - 1, state, size, n);
+                assert_in_range(less, 1, most);
+            }
+}
+
 /* .. and of what can be none the functions return 0, and that is no mistake. */
 TEST(what_cannot_be_has_no_size)
 {
