@@ -116,7 +116,7 @@
      IDEM_EXECUTE, _RECOVER, _UNCERTAIN
                        claimed   idem_begin: >>handler; complete or release
      IDEM_REPLAY       no        done before: send the stored outcome
-     IDEM_BUSY         no        being executed, or its handler cannot tell:
+     IDEM_BUSY         no (*)    being executed, or its handler cannot tell:
                                  wait retry_after_ms, if not IDEM_LEASE_NONE
      IDEM_MISMATCH     no        the key was used for another payload: refuse
      IDEM_TOO_OLD      no        unknown, and older than what is remembered: it
@@ -229,9 +229,9 @@
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock goes on from its newest
-   record: later time, and time without power, is lost.  So idem_maintain writes
-   the time if that record is older than retention / 8, and a begin that is
-   IDEM_E_FULL if it is older than a minute.  37 days after it the clock stops.
+   record: later time, and time without power, is lost.  So the time is written
+   when the newest record is old: by idem_maintain after retention / 8, by a
+   begin that is IDEM_E_FULL after a minute.  After 37 days the clock stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format (unless damage to the two newest headers, or
@@ -610,8 +610,8 @@ typedef uint32_t idem_token;
    any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
-    /* Any bytes of the storage, 1 to sector_size, at any address: where a chip
-       reads whole words, copy from these.  A granule whose programming was
+    /* 1 to sector_size bytes from any address on, of two sectors, too.  Where a
+       chip reads whole words, copy from these.  A granule whose programming was
        interrupted may be anything, or fail (ECC).  After a failure its bytes
        are read again one by one.  A chip that is asleep, busy or absent must
        return a failure.  Erased bytes would look like blank storage, and a new
@@ -1064,7 +1064,8 @@ typedef union idem_fingerprint_state {
             IDEM_SECTORS((capacity) + (senders), key_max, response_max,        \
                          state_max, sector_size, prog_size)                    \
     };                                                                         \
-    typedef char name##_sectors_too_small[name##_sector_count > 0 ? 1 : -1];   \
+    typedef char name##_sectors_too_small                                      \
+        [name##_sector_count > 0 && name##_sector_count <= 65535 ? 1 : -1];    \
     IDEMI_DEFINE(name, capacity, key_max, response_max, state_max, senders,    \
                  IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max,     \
                                           state_max, prog_size))
@@ -1153,10 +1154,11 @@ typedef union idem_fingerprint_state {
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
-                          A number that is too old: n slots if that is written.
-                          It is once for all of its sender; but each time while
-                          a lower one is known, after a claim that expired
-                          unfinished, or with volatile_claims
+                          A number that is too old: n slots if a record is
+                          written: one for all numbers of the sender; but one
+                          for each refusal while a lower number is known, after
+                          a claim that expired unfinished, or with
+                          volatile_claims
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
@@ -1192,8 +1194,8 @@ typedef union idem_fingerprint_state {
                           rotation: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
-                          idem_elapse; a claim of a number that is in progress,
-                          and each key that expires, with a look-up of an entry
+                          idem_elapse.  Each claimed number, and each key that
+                          expires, takes one look-up of an entry
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t; see IDEM_MEMORY_SIZE): empty,
@@ -2792,9 +2794,9 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          answer that relies on it.  (Except a time alone, which the header has,
          and a forgotten sender that has no entry.)
                                 (idemi_journal_first_rotation, _make_ready)
-     R4  The two sectors after the head are dead, three before a rotation: so a
-         boot may take the old head or the new one as its head, and all that it
-         needs is there.  Failing sectors may leave fewer dead ones: then no
+     R4  The two sectors after the head are dead; right before a rotation three
+         are.  So a boot may take the old head or the new one as its head, and
+         all that it needs is there.  Failing sectors may leave fewer dead ones: then no
          claim is granted (idemi_journal_reserve), and no head is made if the
          needed records would not fit into other sectors later (_plan_next).
      R5  Every item can be relocated in time: for every sector q, the items that
@@ -4855,6 +4857,8 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
         uint32_t found_to = j->head || t->stats.skipped
                                 ? j->head + IDEMI_KEPT_DEAD : UINT32_MAX;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
+        if (j->broken)          // even if only an erase was not synced
+            result = IDEM_E_STORAGE;
         anew = t->journal->head > found_to;
     }
     return result;
@@ -5592,6 +5596,7 @@ static int idemi_opening_geometry(idem_table *t)
                             config->state_max, m->prog_size);
     uint32_t sector_min =
         IDEMI_SECTOR_MIN(m->prog_size, config->state_max, relocated_max);
+    uint32_t sectors;
 
     t->needed = 0;
     if (m->sector_size < sector_min)
@@ -5604,8 +5609,10 @@ static int idemi_opening_geometry(idem_table *t)
     }
     j->head_room =
         (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
-    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, j->head_room);
-    if (m->sector_count < t->needed)
+    sectors = IDEMI_HEADS_SECTORS(keys, j->head_room);
+    // A storage has no more sectors: they are too small.
+    t->needed = sectors > UINT16_MAX ? 0 : (size_t)sectors;
+    if (m->sector_count < sectors)
         return IDEM_E_SPACE;
     j->layout = idemi_header_layout(t->config);
     return IDEM_OK;
@@ -6412,9 +6419,14 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
+    const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     const uint32_t *needs = idemi_items_needs(t);
     idemi_item item = idemi_items_highest(t) + 1;
 
+    if (IDEMI_SECTOR_SIZE(j) != m->sector_size ||
+        IDEMI_SECTOR_COUNT(j) != m->sector_count ||
+        IDEMI_GRANULE(j) != m->prog_size)
+        return IDEMI_BROKEN_SIZES;
     if (j->at > IDEMI_SECTOR_SIZE(j) || j->end > j->at ||
         j->head > j->sequence ||
         (!j->rotated && (j->at < IDEMI_SECTOR_SIZE(j) || j->prepared)))
@@ -6542,6 +6554,8 @@ static int idemi_check_all(const idem_table *t)
     int broken;
 
     if (IDEMI_CAPACITY(t) != IDEMI_CONFIG_OF(t)->capacity ||
+        IDEMI_STRIDE(t) != IDEMI_SLOT_SIZE(IDEMI_CONFIG_OF(t)->key_max,
+                                           IDEMI_CONFIG_OF(t)->response_max) ||
         t->state_len > IDEMI_CONFIG_OF(t)->state_max)
         return IDEMI_BROKEN_SIZES;
     if (t->clock - t->swept >= IDEMI_SWEEP_MS)

@@ -260,6 +260,48 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
     }
 }
 
+/* The n-th sync fails, and all after it. */
+static struct { unsigned left; int failed; uint32_t progs; } syncs;
+
+static int sync_or_fail(void *ctx)
+{
+    device *d = (device *)ctx;
+
+    if (!syncs.failed && syncs.left-- > 0)
+        return device_operated(d, flash_sync(&d->medium));
+    if (!syncs.failed)
+        syncs.progs = d->progs;
+    syncs.failed = 1;
+    return device_operated(d, FLASH_E_FAULT);
+}
+
+/* Not even a record for which a sector was made ready: after a loss the first
+   rotation erases the sector that it has skipped, and that is not synced. */
+TEST(after_a_failed_sync_nothing_is_written)
+{
+    int failed = 1;
+
+    for (unsigned n = 0; failed; n++) {
+        device *d = device_on(&cached,
+                              n % 2 ? "batch Ba Ca Bb Cb Y note Bc Cc Y"
+                                    : "Ba Ca Bb Cb note Bc Cc");
+        idem_request rq = { 0 };
+        uint8_t id[ID_MAX];
+        int result;
+        run("damage P lost1");
+        device_name(d, &rq, 0, id);
+        flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+        d->storage.sync = sync_or_fail;
+        syncs.left = n / 2;
+        syncs.failed = 0;
+        result = idem_forget(d->table, &rq, d->now);
+        failed = syncs.failed;
+        is(result, failed ? IDEM_E_STORAGE : IDEM_OK);
+        if (failed)
+            is(d->progs, syncs.progs);
+    }
+}
+
 /* Reads from the n-th of an opening on, `many`, fail: what they return
    then, or they read as erased. */
 static struct { uint32_t from, many, count; int result; } outage_of_reads;
