@@ -2796,9 +2796,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
                                 (idemi_journal_first_rotation, _make_ready)
      R4  The two sectors after the head are dead; right before a rotation three
          are.  So a boot may take the old head or the new one as its head, and
-         all that it needs is there.  Failing sectors may leave fewer dead ones: then no
-         claim is granted (idemi_journal_reserve), and no head is made if the
-         needed records would not fit into other sectors later (_plan_next).
+         all that it needs is there.  Failing sectors may leave fewer dead ones:
+         then no claim is granted (idemi_journal_reserve), and no head is made
+         if the needed records would not fit into other sectors later
+         (_plan_next).
      R5  Every item can be relocated in time: for every sector q, the items that
          need q or an older one, written once more, fit into the heads that can
          be begun before q is erased.  An item is relocated when this would not
