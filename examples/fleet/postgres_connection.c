@@ -183,8 +183,8 @@ static int take_mark(fleet *f, int64_t now, int is_made)
         result = fleet_take_mark(f, field(r, 0));
     PQclear(r);
     if (result == IDEM_E_FORMAT && !has_mark)
-        return fleet_fail(f, result, "the store has another table under %s: "
-                          "it has other columns", f->name);
+        return fleet_fail(f, result, "the table %s is not a fleet's: it has "
+                          "other columns", f->name);
     if (has_mark || result != IDEM_OK)
         return result;
     fleet_make_mark(f, now);

@@ -235,8 +235,8 @@ static int take_mark(fleet *f, redisContext *redis)
     r = (redisReply *)redisCommand(redis, "EVAL %s 0 %s %s", mark_script,
                                    f->name, f->mark);
     if (r && r->type == REDIS_REPLY_ERROR && strstr(r->str, "WRONGTYPE"))
-        result = fleet_fail(f, IDEM_E_FORMAT, "Redis has something else as "
-                            "%s:fleet", f->name);
+        result = fleet_fail(f, IDEM_E_FORMAT, "%s:fleet in Redis is not a "
+                            "fleet's: of another type", f->name);
     else
         result = r && r->type == REDIS_REPLY_STRING ? fleet_take_mark(f, r->str)
                                                     : failed(f, r);
