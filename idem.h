@@ -356,8 +356,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   A refused number stays refused after a restart.  (Exception: volatile_claims,
-   it was evicted, and its sender has a newer epoch: it may be IDEM_REPLAY.)
+   A refused number stays refused after a restart (but with volatile_claims an
+   evicted number of an older epoch may be IDEM_REPLAY).
    With a journal each refusal may write a record (>>functions): limit its rate.
 
    The floor is the lower edge of the replay window: the highest number that was
@@ -2761,8 +2761,8 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
-         old one.  A full record makes no known key older.  If its age is above
-         the known one, records between were lost, with their time: the lower
+         old one.  A full record never raises the age of a known key.  If its
+         age is higher, records between were lost, with their time: the lower
          age holds, and the sector of the key's earlier record stays needed.  A
          number leaves when it expires, is evicted, or another key takes its
          slot.  The contents of a sender's entry follow from these rules:
@@ -3345,7 +3345,7 @@ static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
         e->unsaved |= IDEMI_UNSAVED_CLAIMS;
 }
 
-/* Follows a number that comes or leaves (`event`) in its sender's floor:
+/* Updates the floor of a sender when its number comes or leaves (`event`):
      1  of a newer epoch: claims of older ones expire now (O3), none is gone
      2  one that comes after the record of R1d is not gone
      3  the floor rises to its epoch (R1a); if it leaves, to it (R1b)
@@ -4544,8 +4544,8 @@ static void idemi_journal_close(idem_journal *j)
     j->at = IDEMI_SECTOR_SIZE(j);
 }
 
-/* Sectors are counted in at most this many groups, to bound the stack: with
-   fewer than 15 sectors each is one of its own. */
+/* A plan counts sectors in at most this many groups, to bound the stack.  With
+   fewer than 15 sectors each group is one sector. */
 #define IDEMI_GROUPS 16u
 
 /* Dead sectors that are kept after the head (R4); one rotation tries as many,
