@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /* A journal for two keys whose storage reads any bytes, other ones each time,
-   and sometimes fails: of as few sectors as will do, of eight granules; a
+   and sometimes fails: of as few sectors as will do, of nine granules; a
    granule is as long as the longest record. */
 #include "any.h"
 
 enum { CAPACITY = 2, KEY_MAX = 2, RESPONSE_MAX = 3, STATE_MAX = 2,
-       GRANULE = 64, SECTOR = 8 * GRANULE, SECTORS = 5, FRONT = GRANULE };
+       GRANULE = 64, SECTOR = 9 * GRANULE, SECTORS = 5, FRONT = GRANULE };
 
 #include "table.h"
 

@@ -11,7 +11,7 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
 {
     (void)sequence;
     //@ assert in_a_sector: FRONT <= at < SECTOR && at % GRANULE == 0;
-    //@ loop unroll 7;
+    //@ loop unroll 8;
     for (met = FRONT; met != at; met += GRANULE)
         ;
     t->journal->from.window = met - below(GRANULE);
