@@ -959,7 +959,7 @@ typedef struct idem_table {
     unsigned char *buffer;      /* of the journal, for records */
     uint32_t buffer_size;
     size_t   stride;            /* bytes from slot to slot */
-    unsigned capacity;          /* copy of config's: quicker to reach */
+    unsigned capacity;          /* copy of config's: quicker to read */
     uint32_t tick;              /* the now_ms that the clock followed last */
     uint32_t counted;           /* the latest tick that was counted: tick,
                                    except after a step back that was followed */
@@ -4424,13 +4424,13 @@ static int idemi_journal_is_uncertain(const idem_table *t)
 /* True if the newest record is `ms` old or older: a restart loses that time. */
 static int idemi_journal_is_stale(const idem_table *t, uint32_t ms)
 {
-    return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
+    return t->clock - t->journal->last_time >= ms;
 }
 
 /* True if the next record would have a longer time than any may have. */
 static int idemi_journal_is_silent(const idem_table *t)
 {
-    return t->clock - t->journal->last_time > IDEMI_SWEEP_MS;
+    return idemi_journal_is_stale(t, IDEMI_SWEEP_MS + 1);
 }
 
 /* True if a slot can be answered without a rotation: the newest record, which
@@ -5832,9 +5832,10 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
         return t->free;
     // The ends of an order that is empty are above all slots.
     if (IDEMI_CONFIG_OF(t)->full == IDEM_EVICT_OLDEST)
-        slot = !over_quota ? idemi_order_evictable(t)
-                           : (unsigned)idemi_basics_min(slot,
-                               t->own[idemi_sender_item(t, e)].newer);
+        slot = over_quota
+                   ? (unsigned)idemi_basics_min(
+                         slot, t->own[idemi_sender_item(t, e)].newer)
+                   : idemi_order_evictable(t);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
@@ -6189,7 +6190,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         // Without records the clock would stand at each restart: a device that
         // is switched off every night would be full for ever.  A failure is no
         // harm: the next begin tries again.
-        if (idemi_journal_is_stale(t, IDEMI_STALE_MS))
+        if (IDEMI_JOURNAL(t) && idemi_journal_is_stale(t, IDEMI_STALE_MS))
             (void)idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
     }
     return answer;
