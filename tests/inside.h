@@ -46,6 +46,20 @@ static inline int inside_move_state(idem_table *t, unsigned part, uint32_t by)
     }
 }
 
+/* Changes a size that is copied from the configuration; 0: there is no more. */
+static inline int inside_move_size(idem_table *t, unsigned part, int by)
+{
+    idem_journal *j = t->journal;
+
+    switch (part) {
+    case 0:  t->stride += (size_t)by; return 1;
+    case 1:  j->sector_size += (uint32_t)by; return 1;
+    case 2:  j->sector_count = (uint16_t)(j->sector_count + by); return 1;
+    case 3:  j->granule = (uint16_t)(j->granule + by); return 1;
+    default: return 0;
+    }
+}
+
 /* Marks idle work as done, or as not done. */
 static inline void inside_set_prepared(idem_table *t, int prepared)
 {

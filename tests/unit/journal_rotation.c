@@ -212,6 +212,18 @@ TEST(idem_check_finds_a_state_that_is_none)
     is(idem_check(t), 0);
 }
 
+/* One that is not the configuration's would have live sectors written over. */
+TEST(idem_check_finds_a_wrong_size)
+{
+    idem_table *t = device_on(&nor, "Ba Ca")->table;
+
+    for (unsigned part = 0; inside_move_size(t, part, 8); part++) {
+        is(idem_check(t), 13);
+        inside_move_size(t, part, -8);
+        is(idem_check(t), 0);
+    }
+}
+
 /* What is relocated for a slot without a key would empty another. */
 TEST(idem_check_finds_a_sector_that_is_needed_for_nothing)
 {
