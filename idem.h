@@ -52,7 +52,7 @@
    Contents (search for the marker)
      manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
                 >>full >>durable >>damage >>porting >>migrating >>patterns
-                >>delivery >>senders >>duties >>concurrency >>promises
+                >>delivery >>numbers >>duties >>concurrency >>promises
      interface  >>config >>types >>functions >>helpers >>posix (a file)
      code       "Below this line nothing is promised"; at its end >>licence
 
@@ -268,7 +268,7 @@
                               record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, no claim     if need be the time (>>time), a floor (>>senders).
+     idem_begin, no claim     if need be the time (>>time), a floor (>>numbers).
                               The first begin of a boot rewrites the newest
                               record, which a cut may have left half programmed
      idem_maintain            if need be the time.  (All other calls: nothing.)
@@ -341,7 +341,7 @@
    queue of results, each sent at least once (examples/patterns.c).  They are
    not evicted; when retention ends they are dropped (stats.undelivered).
 
-   >>senders   quotas, and numbers instead of keys
+   >>numbers   quotas, and numbers instead of keys
 
    config.senders is for how many scopes the table keeps an entry.  Then a quota
    limits each, and a sender may number its commands (request.epoch, .sequence,
@@ -432,7 +432,7 @@
          unless claims that came back (S10) put a scope over its quota.
      S10 An answer holds in later boots until a call changes it.  But time that
          was not recorded is lost; a claim that expired may be found again, and
-         a number, as >>senders has it.  Calls that only look write nothing, so
+         a number, as >>numbers has it.  Calls that only look write nothing, so
          a restart may lose the newest record that they showed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night, until tokens
@@ -662,7 +662,7 @@ typedef struct idem_storage {
    load a byte that far from the start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
-    uint32_t senders;       /* entries (>>senders), 0 .. IDEM_SENDERS_MAX */
+    uint32_t senders;       /* entries (>>numbers), 0 .. IDEM_SENDERS_MAX */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
                                no default */
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
@@ -694,7 +694,7 @@ typedef struct idem_request {
     size_t      scope_len;
     const void *key;            /* at least one byte; none with a sequence */
     size_t      key_len;
-    uint32_t    epoch;          /* of the sequence (>>senders) */
+    uint32_t    epoch;          /* of the sequence (>>numbers) */
     uint32_t    sequence;       /* 1 and up: with epoch the key; 0: none */
     const void *payload;        /* hashed, not kept; may be empty */
     size_t      payload_len;
@@ -802,7 +802,7 @@ typedef struct idem_slot {
     idem_short hash;            /* of scope and key, as the index knows it */
 } idem_slot;
 
-/* A sender's entry (>>senders) */
+/* A sender's entry (>>numbers) */
 typedef struct idem_sender {
     uint32_t name[2];           /* keyed hash of its scope, low word, high word;
                                    0: the entry was never used */
@@ -1425,7 +1425,7 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    its next begin is answered as that of a new key; a number at or below its
    sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
    of a table with senders, removes the sender of its scope: its keys, floor
-   and epoch (>>senders).  So make sure that a key that somebody typed is not
+   and epoch (>>numbers).  So make sure that a key that somebody typed is not
    empty.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such key or sender; or all entries belong to others:
@@ -1642,12 +1642,12 @@ IDEM_API int idem_file_close(idem_file *file);
 #endif /* IDEM_H */
 
 /* Below this line nothing is promised.  Sections:
-     >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
-     >>format >>recovery >>storage >>items >>sender >>keys >>records >>reading
+     >>basics >>hash >>clock >>fields >>defaults >>slots >>index >>order
+     >>format >>recovery >>storage >>items >>senders >>keys >>records >>reading
      >>journal >>opening >>commands >>check >>rules >>explain >>public >>run;
-     beside the table, and not used by it: >>arriving >>sending >>file
+     beside the table, and not used by it: >>arriving >>retry >>file
    Letters: S L H >>promises, R V W Q A P D B >>recovery, C >>clock, T >>index,
-     O >>order, N >>sender, K >>keys, F >>file */
+     O >>order, N >>senders, K >>keys, F >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
@@ -2102,7 +2102,7 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
 }
 
 /* ---------------------------------------------------------------------------
-   >>configured   fields of the configuration, as the code reads them
+   >>fields    the fields of the configuration, as the code reads them
 
    With IDEM_CONFIG they are constants, and the compiler leaves out the code
    that is not needed; without it they are the table's, and so are the sizes
@@ -2601,7 +2601,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
    G(n) is n rounded up to whole granules.  >>hash has the two hashes.
 
    Sectors are numbered by a sequence, from 1 on (that of a number is another:
-   >>senders).  Sequence s stands in physical sector s modulo sector_count.  The
+   >>numbers).  Sequence s stands in physical sector s modulo sector_count.  The
    head is the newest sector that counts (>>recovery); records are appended to
    it.  The tail is the oldest sector in which something is still needed; older
    sectors are dead.  Of 8 sectors, with head 21 and tail 16:
@@ -3122,7 +3122,7 @@ static uint32_t *idemi_items_needs(const idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>sender    an entry for each scope (config.senders)
+   >>senders   an entry for each scope (config.senders)
 
    An entry counts its sender's keys in the table, and has its floor, and the
    time up to which its outcomes may have been evicted.  A claim of a newer
@@ -7638,13 +7638,13 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
 }
 
 /* ---------------------------------------------------------------------------
-   >>sending   when to send again
+   >>retry     when to send again
 
    Nothing wraps: sums never exceed the time that is left.
    ------------------------------------------------------------------------ */
 
 /* The result of idem_retry for an answer, but for the deadline. */
-static int idemi_sending_verdict(int answer)
+static int idemi_retry_verdict(int answer)
 {
     switch (answer) {
     case IDEM_OK:
@@ -7664,8 +7664,8 @@ static int idemi_sending_verdict(int answer)
 }
 
 /* The longest wait after `times` sends: base x 2^(times - 1), at most cap. */
-static uint32_t idemi_sending_longest(uint32_t base, uint32_t cap,
-                                      uint32_t times)
+static uint32_t idemi_retry_longest(uint32_t base, uint32_t cap,
+                                    uint32_t times)
 {
     for (; times > 1 && base < cap; times--)
         base = base > cap / 2 ? cap : base * 2;
@@ -7676,7 +7676,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
                         const idem_sent *sent, int answer)
 {
     uint32_t deadline, left, wait, after;
-    int verdict = idemi_sending_verdict(answer);
+    int verdict = idemi_retry_verdict(answer);
 
     if (!delay_ms || !patience || !sent)
         return idemi_public_refuse();
@@ -7689,9 +7689,9 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     if (after == IDEM_LEASE_NONE)
         after = 0;
     left = left > after ? left - after : 0;
-    wait = idemi_sending_longest(patience->base_ms ? patience->base_ms : 1000,
-                                 patience->cap_ms ? patience->cap_ms : 60000,
-                                 sent->times);
+    wait = idemi_retry_longest(patience->base_ms ? patience->base_ms : 1000,
+                               patience->cap_ms ? patience->cap_ms : 60000,
+                               sent->times);
     wait -= (uint32_t)((uint64_t)wait * sent->random >> 32);
     if (wait > left)
         return IDEM_GIVE_UP;

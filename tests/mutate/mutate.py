@@ -39,7 +39,7 @@ OWN = {
     "hash": ["hash_siphash", "hash_halfsiphash", "hash_fnv", "full"],
     "file": ["file", "file_statx"],
     "arriving": ["keys_arriving"],
-    "sending": ["sending"],
+    "retry": ["sending"],
 }
 
 # ----------------------------------------------------------------- the source

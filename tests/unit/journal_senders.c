@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers and entries (>>senders of the manual) over restarts: the losses with
+ * Numbers and entries (>>numbers of the manual) over restarts: the losses with
  * a record, with an entry, with another configuration.  numbers.c has the tests
  * that need only calls.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers instead of keys (>>senders of the manual): an old number is old for
+ * Numbers instead of keys (>>numbers of the manual): an old number is old for
  * ever, over restarts, cuts and rotations of the ring.  Cases that need no
  * restart are in RAM; the limits of the numbers themselves are in senders.c.
  *

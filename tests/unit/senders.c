@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers instead of keys, quotas, entries (>>senders of the manual), in one
+ * Numbers instead of keys, quotas, entries (>>numbers of the manual), in one
  * boot: their limits, and which sender has which entry.  When a number becomes
  * old is in numbers.c; the same over restarts in journal_senders.c.
  *
