@@ -76,8 +76,8 @@
 
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
-   attempt was interrupted.  The next begin gets a claim, with the answer
-   IDEM_RECOVER.  From then (or a restart) on the old claim is IDEM_E_FENCED.
+   attempt was interrupted.  The next begin gets a claim: IDEM_RECOVER.  The
+   old one is IDEM_E_FENCED then; with a journal it is so after a restart, too.
 
    >>handler   your code: the answers that it gets, and those that it returns
 
@@ -2868,13 +2868,13 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          changes nothing (but see D1, D2), and its bytes are searched: half a
          check is no proof, as an enemy's key may hold such bytes.  But bytes up
          to its end do not count as skipped.
-     P6. If a lost record may have had a time, no key ages from the sector's
-         last record to the next header: one that was read after the lost record
-         would count that time twice.  So it is after a loss by D1 to D4 or D9;
-         after a record that does not fit (D8); and after a gap, if the next
-         header is the first of a boot.  That boot has rewritten the first valid
-         record from previous_end on, if there is one: then this is the last
-         record of the sector, but for the time of an orphan.
+     P6. The time of a lost record is in the next header, too; but a key that
+         came after that record must not age by it.  So no key ages from a
+         sector's last record to the next header if the sector has a loss by D1
+         to D4 or D9, or a record that does not fit (D8); or if it has a gap,
+         and the next header is the first of a boot.  That boot has rewritten
+         the first valid record from previous_end on.  If there is one, and it
+         is no orphan, keys first age by its time.
 
    Records are lost, and the table is uncertain for one default retention from
    the time of the last record that was read on (or longer, by the header), if
@@ -2886,10 +2886,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
-     D5. a sector that a header names is not there, except for the one that the
-         header of the tail names, or was read before that header could be; or
-         no sector counts, and the oldest header names one; or the newest header
-         is sector_count or more after the head's tail, in its place;
+     D5. a header, but not that of the tail, names a sector that is not there,
+         or that was read when this header could not be; or no sector counts,
+         and the oldest header names one; or the newest header is sector_count
+         or more after the head's tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, is of a slot, a refused number or a sender, not relocated, and
@@ -5686,7 +5686,7 @@ static void idemi_opening_sort(idem_table *t)
 /* The last step of an opening: lists the free slots, interrupts all claims,
    counts each key in its sender's entry, drops expired keys, and sorts the
    outcomes, all (O1) and those of each sender (O4).  No floor is unsaved: each
-   was read. */
+   was read.  until.evicted is set last: before that it may still be `gone`. */
 static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
