@@ -5493,7 +5493,8 @@ static int idemi_opening_format(idem_table *t)
     uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
-    j->sequence = idemi_reading_scan_headers(t);
+    // Its physical sector: a sequence could wrap on the way.
+    j->sequence = idemi_reading_scan_headers(t) % left;
     for (; result == IDEM_OK && left > 0; left--) {
         result = idemi_storage_erase_now(t);
         j->sequence++;

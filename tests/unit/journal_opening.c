@@ -490,6 +490,20 @@ TEST(formatting_waits_for_each_erase)
         is(d->medium.bytes[at], 0);
 }
 
+/* Near the last sequence, of a journal whose sectors do not divide 2^32. */
+TEST(formatting_erases_all_sectors_where_sequences_would_wrap)
+{
+    device *d = device_on(&nor, "sectors=300 unjudged");
+
+    inside_start_far(d->table, UINT32_MAX - 200);
+    is(answer('B', 0), IDEM_E_SPACE);
+    for (uint32_t at = 100; at < d->medium.size; at += nor.sector_size)
+        flash_fill(&d->medium, at, 1, 'x');
+    is(format(), IDEM_OK);
+    for (uint32_t at = 0; at < d->medium.size; at++)
+        is(d->medium.bytes[at], nor.erased);
+}
+
 static void cut_format(const medium *m)
 {
     uint32_t n, v, count = 1;
