@@ -8048,10 +8048,8 @@ static int idemi_file_keep_path(idem_file *file, const char *path)
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
                              uint32_t sector_count)
 {
-    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-
     IDEM_MEMSET((void *)file, 0, sizeof *file);
-    file->syncing = unlocked;
+    (void)pthread_mutex_init(&file->syncing, NULL);
     file->storage.ctx = file;
     file->storage.read = idemi_file_read;
     file->storage.prog = idemi_file_prog;
