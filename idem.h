@@ -13,7 +13,7 @@
    IDEM_DEFINE_MEMORY(pump, 64, 24, 0, 0, 0);
    static idem_config config = { IDEM_SIZES(pump) };
    static idem_table table;
-   static uint32_t now(void) { static uint32_t ms; return ++ms; }  // your tick
+   static uint32_t now(void) { static uint32_t ms; return ++ms; }  // a dummy
    static int pour(idem_job *job)
    {
        if (job->answer == IDEM_EXECUTE)
@@ -135,7 +135,7 @@
      IDEM_E_FENCED     no (*)    the claim is not current: drop the result
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
-     IDEM_E_LOCK       no (*)    refused; a call from a callback; a file in use
+     IDEM_E_LOCK       no (*)    lock refused; a callback called; a file in use
      IDEM_E_STORAGE    maybe (*) the storage failed (table.storage_error):
                                  report nothing as done; repeat the call, then
                                  open the table again (after a failed sync only
@@ -230,8 +230,8 @@
 
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is written
-   when the newest record is old: by idem_maintain after retention / 8, by a
-   begin that is IDEM_E_FULL after a minute.  After 37 days the clock stops.
+   when that record is old: by idem_maintain after retention / 8, by a begin
+   with IDEM_E_FULL after a minute.  After 37 days without one the clock stops.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format (unless damage to the two newest headers, or
@@ -244,7 +244,7 @@
      IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys get their answers.
      IDEM_EVICT_OLDEST       replaces the oldest outcome; no claim, and nothing
                              undelivered (>>delivery).  A repeat of the evicted
-                             one is IDEM_EXECUTE (S2 and S4 of >>promises).
+                             one is IDEM_EXECUTE; of a number IDEM_TOO_OLD.
 
    config.quota, with config.senders, limits the keys of a scope: its commands
    in one retention.  Over it new keys are IDEM_E_FULL, or evict its own.
@@ -309,12 +309,12 @@
    >>migrating
 
    A journal opens with another capacity, key_max, response_max, state_max, full
-   or durability, and more senders (fewer only if no number was used, and no
-   sender forgotten).  Stored keys keep their retention; what no longer fits is
-   lost, as if damaged (IDEM_UNCERTAIN).  A key that was evicted before a change
-   to IDEM_REJECT is IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size,
-   erased, sector_size or sector_count it is IDEM_E_FORMAT: choose sector_count
-   for the most keys that you may ever want; or
+   or durability, and more senders (fewer are not refused, but safe only if no
+   number was used and no sender forgotten).  Stored keys keep their retention;
+   what no longer fits is lost, as if damaged (IDEM_UNCERTAIN).  A key that was
+   evicted before a change to IDEM_REJECT is IDEM_EXECUTE.  With another secret,
+   IDEM_HASH, prog_size, erased, sector_size or sector_count it is
+   IDEM_E_FORMAT: choose sector_count for the most keys that you may want; or
 
      copy it    examples/migrate.c copies keys, state and undelivered outcomes
                 (same secret and IDEM_HASH).  Senders begin a new epoch.
@@ -647,8 +647,8 @@ typedef struct idem_storage {
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
                                    for a header, three of the longest records
                                    and the state (if not: IDEM_SECTORS is 0) */
-    uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS); together below
-                                   4 GB */
+    uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS), never changed;
+                                   together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint16_t erased;            /* value of an erased byte: 0xFF or 0x00 (no
                                    record begins with one) */
@@ -1012,8 +1012,8 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4(UINT32_C(0) + (key_max) * sizeof(char) + (response_max)))
 #define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
     ((capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +                     \
-     IDEMI_ROUND4(((capacity) + sizeof(char)) * sizeof(idem_link)) +           \
-     IDEMI_ROUND4((capacity) * sizeof(idem_word) * IDEMI_WORDS) +              \
+     ((capacity) + sizeof(char)) * sizeof(idem_link) +                         \
+     (capacity) * sizeof(idem_word) * IDEMI_WORDS +                            \
      IDEMI_ROUND4(state_max))
 
 /* With storage: also 4 bytes a key, the journal, and a buffer of one record.
@@ -1154,10 +1154,10 @@ typedef union idem_fingerprint_state {
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
-                          A number that is too old: n slots if a record is
-                          written: one for all numbers of the sender; but one
-                          for each refusal while a lower number is known, after
-                          a claim that expired unfinished, or with
+                          A number that is too old: n slots for each record
+                          that is written.  That is one for all refusals of a
+                          sender; but one for each while a lower number is
+                          known, after a claim that expired unfinished, or with
                           volatile_claims
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
@@ -1222,8 +1222,8 @@ typedef union idem_fingerprint_state {
                      there is no journal, and reads fail (B of >>recovery);
                      storage_error may be 0.  Open again
    Records of a journal that cannot be read are damage, not a failure: see
-   stats.lost.  After a failure the table is closed; one of a file with other
-   options is not touched. */
+   stats.lost.  After a failure the table is closed; but if the calling file has
+   other options it is not touched. */
 #define idem_open(table, config, memory, size, now_ms)                         \
     idem_open_(table, config, memory, size, now_ms, IDEM_BUILD)
 IDEM_API IDEMI_MUST_USE
@@ -1246,8 +1246,9 @@ int idem_format_(idem_table *table, const idem_config *config, void *memory,
 
 /* For other languages: bytes of memory that idem_open needs with this
    configuration; and sectors that its storage must have, at least.  First set
-   read and prog, then sector_count from idem_sector_count.  0: there can be no
-   such table or storage; set sector_count to 5, and ask idem_explain. */
+   the secret, read and prog, then sector_count from idem_sector_count.  0:
+   there can be no such table or storage; set sector_count to 5, and ask
+   idem_explain. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
@@ -1265,7 +1266,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                         granted (IDEM_RECOVER), and under IDEM_EVICT_OLDEST the
                         key or sender that was to make room may be gone
      IDEM_E_SPACE       too many sectors fail (stats.skipped); or tokens are at
-                        their end (without IDEM_WIDE: 4 GB of journal written)
+                        their end (without IDEM_WIDE: 4 GB of journal written,
+                        or without a journal 4,294,967,295 claims granted)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which has the claim of an outcome that is replayed, too. */
@@ -1408,8 +1410,8 @@ IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms);
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies up to *len bytes of a response from byte `at` on, and sets *len to
-   their number: 0 at its end.  The claim names the outcome, so pieces are never
-   of two.  Does not move the clock.
+   their number: 0 at its end.  The claim names the outcome: all pieces are of
+   the same.  Does not move the clock.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such outcome, or no longer; *len is 0 */
 IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
@@ -1474,8 +1476,8 @@ IDEM_API const char *idem_explain(const idem_config *config);
 IDEM_API int idem_check(const idem_table *table);
 
 /* The fingerprint of a payload that arrives in pieces: init, update for each
-   piece, final.  Equal to the one that idem_begin computes from the whole.
-   Pointers are not checked. */
+   piece, final, which uses the state up.  Equal to the one that idem_begin
+   computes from the whole.  Pointers are not checked. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config);
 IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
@@ -1489,8 +1491,8 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
    ------------------------------------------------------------------------ */
 
 /* Make the bytes of a key from the text of a message, which need not end with
-   0.  Texts that mean the same give the same bytes.  Pure; key may be where the
-   text is.  After a failure do not execute: answer as for no key (>>replying).
+   0.  Texts that mean the same give the same bytes.  Pure; key may be equal to
+   text.  After a failure do not execute: answer as for no key (>>replying).
      IDEM_OK
      IDEM_E_ARG         the text is not such a key: the sender's mistake, so not
                         asserted; or NULL
@@ -2534,7 +2536,7 @@ IDEMI_INTO uint32_t idemi_order_age(const idem_table *t, unsigned slot)
     return t->clock - idemi_slot_at(t, slot)->time;
 }
 
-/* Links a slot to the next newer one; of both one may be the ends. */
+/* Links a slot to the next newer one; either may be the ends of the order. */
 static void idemi_order_link(idem_link *links, unsigned older, unsigned newer)
 {
     links[older].newer = (idem_short)newer;
@@ -2906,10 +2908,10 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
          stand there;
-     D10. the newest sector counts, and one between it and the one that it
-         names, less than sector_count before it, counts by A2, and so was a
-         head later.  So the newest was begun in vain, and its erase was
-         interrupted: it is skipped; the next that counts is the head.
+     D10. the newest sector counts, but one between it and the one that it
+         names, less than sector_count before it, counts by A2.  So that one was
+         the head later, and the newest is what an interrupted erase left: it is
+         skipped, and the next that counts is the head.
 
    D7 is found again at each opening until one of the two headers is erased; D8
    of a number that has no entry until that has expired.
@@ -2950,6 +2952,7 @@ IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
    t->buffer.
    ------------------------------------------------------------------------ */
 
+/* The result of a call for what a callback returned; keeps a failure. */
 static int idemi_storage_result(idem_table *t, int result)
 {
     if (result == 0)
@@ -3140,9 +3143,9 @@ static uint32_t *idemi_items_needs(const idem_table *t)
    own, which is written when the oldest of those must be relocated.  A floor
    that rose in this boot is unsaved: the next boot may find the claim or
    outcome again.  So the entry is written before a number is refused, with the
-   mark that all up to the floor are gone.  If the table has an older number of
-   that sender, they are not: it is written without the mark, or, if one that
-   left may be found as a claim, each number that is refused is written.
+   mark that all up to the floor are gone.  If the table still has an older
+   number, the mark is left out; or, if a claim that left may be found again,
+   each number that is refused is written instead.
 
    N1  With a journal each floor has a sector (R6) or is unsaved, and no sector
        is needed for an entry without one.  That sector and newer ones have all
@@ -4556,8 +4559,8 @@ static void idemi_journal_close(idem_journal *j)
    oldest sector that is needed then.  Returns how many items, the oldest first,
    must be relocated into it to keep R5.  For each sector q: `items` need q or
    an older one; `fit` of them can wait, as they have room in the heads that can
-   be begun after `head` and before q is erased.  The largest of all items - fit
-   is returned.  A group counts as its oldest sector.
+   be begun after `head` and before q is erased.  Returns the largest of all
+   items - fit.  A group counts as its oldest sector.
 
    That is at most k, the room of a head, if there are S = IDEM_SECTORS sectors.
    For a q older than the last head: the plan before this one left no more items
@@ -4729,8 +4732,8 @@ static void idemi_journal_erase_uncommitted(idem_table *t, uint32_t from)
 }
 
 /* Erases the sectors that an earlier boot began after the head, and the one
-   after them: its erase may have been cut in the boot before, so that it can
-   read as erased now and as a head later. */
+   after them: if power failed while that was erased, it may read as erased now,
+   and as a head later. */
 static void idemi_journal_erase_interrupted(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4753,10 +4756,11 @@ static void idemi_journal_erase_skipped(idem_table *t)
     j->erase = 0;
 }
 
-/* True if a head in the next sector leaves room to begin another one later:
-   after the head always (R5); after skipped sectors if all live items fit into
-   the heads that are left.  These may use the sectors of R4, so an earlier head
-   is planned.  Sequences must not wrap.  Sets next_tail, as the plan does. */
+/* True if a head in the next sector leaves room to begin another one later.
+   Right after the head R5 has that.  After skipped sectors all live items must
+   fit into the heads that are left.  These may use the two sectors of R4, so
+   the head is planned as if it were two earlier.  Sequences must not wrap.
+   Sets next_tail, as the plan does. */
 static int idemi_journal_plan_next(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -5366,7 +5370,7 @@ static void idemi_opening_sectors(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
-        // (At the first sector nothing has passed: ms is 0.)
+        // (The first sector has just set the clock: holding has no effect.)
         hold = j->damaged == named || gap;
         if ((scan.h.previous != named || !end) && sequence != j->tail)
             idemi_opening_count_loss(t, sequence - 1);
@@ -5644,8 +5648,8 @@ static void idemi_opening_finish_key(idem_table *t, unsigned slot)
     }
 }
 
-/* Goes on from `slot` while no outcome is older than the one before it; returns
-   where that ends, or `capacity`. */
+/* Returns the end of the sorted run of outcomes that begins at `slot`: the slot
+   after it, or `capacity`. */
 static unsigned idemi_opening_run_end(const idem_table *t, unsigned slot)
 {
     unsigned ends = IDEMI_CAPACITY(t), older = slot;
@@ -5728,8 +5732,8 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* A begin that finds the table full records the time if the newest record is so
-   old. */
+/* A begin that finds the table full records the time if the newest record is at
+   least this old. */
 #define IDEMI_STALE_MS UINT32_C(60000)
 
 /* Frees the slot if its key has expired; returns whether the key is unknown. */
@@ -6050,6 +6054,7 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
         q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
         q->sender = idemi_sender_find(t, q->name);
     }
+    // A number that expires just now may be above: no harm.
     if (idemi_command_below_floor(q->sender, q->rq))
         return IDEM_TOO_OLD;
     if (idemi_command_is_aged(t, q->sender, q->rq)) {
@@ -6711,7 +6716,7 @@ static const char *idemi_explain_room(const idem_config *config)
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, "
                             "three of the longest records and the state")
     IDEMI_EXPLAIN(config->storage->sector_count < sectors,
-                  "storage.sector_count: too few for so many keys; "
+                  "storage.sector_count: too few for the keys; "
                   "see IDEM_SECTORS and table.needed")
     return NULL;
 }
@@ -6738,10 +6743,9 @@ static const char *idemi_explain_header(const idem_config *config,
     IDEMI_RETURN_TEXT("secret: the journal was written with another secret")
 }
 
-/* NULL if a header of this journal stands in its sector.  Else the text for the
-   first header of another journal, or of this one if it was moved, at any
-   offset; or for the first byte that is not blank for idem_open (>>recovery);
-   or NULL. */
+/* NULL if a header of this journal stands in its sector.  If not, the text for
+   the first header of another journal, or of this one if it was moved, at
+   any offset; or for the first byte that is not blank (>>recovery); or NULL. */
 static const char *idemi_explain_journal(const idem_config *config)
 {
     static const char unread[] = "the storage cannot be read";
@@ -6975,9 +6979,8 @@ IDEM_API size_t idem_memory_size(const idem_config *config)
 {
     idem_table t;
 
-    if (!config || idemi_explain_config(config))
-        return 0;
-    if (IDEMI_STORAGE(config) && idemi_explain_storage(config->storage))
+    if (!config || idemi_explain_config(config) ||
+        (IDEMI_STORAGE(config) && idemi_explain_storage(config->storage)))
         return 0;
     return idemi_public_prepare(&t, config, NULL, 0, IDEM_BUILD) ==
                    IDEM_E_MEMORY
@@ -7436,6 +7439,8 @@ static int idemi_run_kept(idem_table *table, idem_reply *reply, uint32_t now_ms)
     return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
 }
 
+/* Calls the handler with a claim that was granted with `answer`, and completes,
+   releases or keeps the claim. */
 IDEMI_APART
 static int idemi_run_handler(idem_table *table, idem_reply *reply,
                              const idem_request *request, idem_handler *handler,
@@ -7861,7 +7866,6 @@ static int idemi_file_check_name(const idem_file *file, idemi_file_facts *is)
     return is->inode == named.inode && is->device == named.device ? 0 : ESTALE;
 }
 
-/* The size that the file must have, in bytes */
 static uint32_t idemi_file_size(const idem_file *file)
 {
     return file->storage.sector_size * file->storage.sector_count;

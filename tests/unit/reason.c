@@ -78,7 +78,7 @@ TEST(so_many_bytes_or_sectors_would_do)
     config.storage = &small;
     is(opens(&table, &config, sizeof memory), IDEM_E_SPACE);
     snprintf(text, sizeof text, "pump: the storage is too small, or too worn; "
-             "storage.sector_count: too few for so many keys; see IDEM_SECTORS "
+             "storage.sector_count: too few for the keys; see IDEM_SECTORS "
              "and table.needed; %lu sectors would do\n",
              (unsigned long)table.needed);
     prints(IDEM_E_SPACE, &table, &config, text);
