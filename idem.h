@@ -882,8 +882,8 @@ typedef struct idem_defaults {
 
      state       fields                         left by
      opened      rotated 0, at = sector_size    idemi_journal_rotate
-     appending   rotated 1, at < sector_size    idemi_journal_close, after a
-                                                failure; or the sector is full
+     appending   rotated 1, at < sector_size    _close_sector, after a failure;
+                                                or the sector is full
      closed      rotated 1, at = sector_size    idemi_journal_rotate
      broken      broken 1: a sync failed, or    idem_open alone
                  the storage was not ready */
@@ -4542,7 +4542,7 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
 }
 
 /* Closes the newest sector: it has no room for more records. */
-static void idemi_journal_close(idem_journal *j)
+static void idemi_journal_close_sector(idem_journal *j)
 {
     j->at = IDEMI_SECTOR_SIZE(j);
 }
@@ -4812,7 +4812,7 @@ static int idemi_journal_rotate(idem_table *t)
         result = idemi_journal_try_sector(t);
         if (result < 0) {
             j->last_time = last_time;
-            idemi_journal_close(j);
+            idemi_journal_close_sector(j);
             idemi_journal_need_tail(t, last_needs);
             t->stats.skipped++;
         }
@@ -4822,7 +4822,7 @@ static int idemi_journal_rotate(idem_table *t)
     // d: it has another newest header: it was not ready (B6), and an older
     // journal could hide this one.  Acknowledge nothing; write no more over it.
     if (!j->head && idemi_reading_has_changed(t)) {
-        idemi_journal_close(j);
+        idemi_journal_close_sector(j);
         if (idemi_reading_scan_headers(t) > j->sequence)
             j->broken = 1;
         return IDEM_E_STORAGE;
@@ -4876,7 +4876,7 @@ static int idemi_journal_end_append(idem_table *t, int result)
     idem_journal *j = t->journal;
 
     if (result < 0) {
-        idemi_journal_close(j);
+        idemi_journal_close_sector(j);
         return result;
     }
     j->end = j->at;
@@ -5482,7 +5482,7 @@ static int idemi_opening_journal(idem_table *t)
                              idemi_clock_rank(t->clock, until))
         j->uncertain = until;
     j->last_time = t->clock;
-    idemi_journal_close(j);
+    idemi_journal_close_sector(j);
     // Damaged, a sector after the head may have granted tokens, too.
     t->token = idemi_record_token(t, j->sequence + 1, 0);
     return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
