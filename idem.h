@@ -3107,8 +3107,11 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
    >>items     and the sectors that are needed for them (R6)
    ------------------------------------------------------------------------ */
 
-/* Slot by its number, state (capacity), sender n (capacity + n); IDEMI_NONE */
+/* A slot by its number, the state, a sender n (IDEMI_STATE + n); IDEMI_NONE */
 typedef unsigned idemi_item;
+#define IDEMI_STATE(t)   IDEMI_CAPACITY(t)
+#define IDEMI_NO_ITEM(t) IDEMI_CAPACITY(t)      /* of a record: time alone, or a
+                                                   key that is in no slot */
 
 /* "No sector": larger than the sequence of any */
 #define IDEMI_NOWHERE UINT32_MAX
@@ -3178,7 +3181,7 @@ static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 IDEMI_APART
 static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
 {
-    return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - e);
+    return IDEMI_STATE(t) + (unsigned)(idemi_sender_at(t, 0) - e);
 }
 
 static unsigned idemi_sender_steps(const idem_table *t)
@@ -4443,8 +4446,8 @@ static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
     return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
 
-/* Encodes the next record of the head, about an item (capacity: also the time
-   alone), into the buffer, all but its check; returns its length.  `more` has
+/* Encodes the next record of the head, about an item, into the buffer, all but
+   its check; returns its length.  `more` has
    the fields that are not in the table: an idemi_query with IDEMI_OF_QUERY,
    otherwise an idem_outcome or NULL. */
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
@@ -4475,9 +4478,9 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
         full = IDEMI_HAS_KEY | (s->flags & (IDEMI_STATUS | IDEMI_UNDELIVERED |
                                             IDEMI_INTERRUPTED));
         r.slot = item + 1;
-    } else if (item > IDEMI_CAPACITY(t)) {
+    } else if (item > IDEMI_STATE(t)) {
         full = IDEMI_SENDER;
-        r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
+        r.of.sender = idemi_sender_at(t, item - IDEMI_STATE(t));
     }
     if (flags & IDEMI_IN_FULL)
         flags |= full;
@@ -4520,15 +4523,15 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
         j->last_time = t->clock;
     // A released key needs no sector, nor does a sender that was forgotten; nor
     // yet an item that is not in the table.
-    needed = item > IDEMI_CAPACITY(t)
+    needed = item > IDEMI_STATE(t)
                  ? idemi_basics_join(
-                       idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor) != 0
+                       idemi_sender_at(t, item - IDEMI_STATE(t))->floor) != 0
                  : (flags & IDEMI_STATUS) != 0;
-    if (item > IDEMI_CAPACITY(t) ||
+    if (item > IDEMI_STATE(t) ||
         (flags & (IDEMI_HAS_KEY | IDEMI_OF_QUERY)) == IDEMI_HAS_KEY)
         needs[item] = needed ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE) {
-        needs[IDEMI_CAPACITY(t)] = j->sequence;
+        needs[IDEMI_STATE(t)] = j->sequence;
         j->unsynced |= IDEMI_UNSYNCED_STATE;
     }
     return IDEM_OK;
@@ -4691,7 +4694,7 @@ static int idemi_journal_try_sector(idem_table *t)
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);             // 3 the header
     if (result == IDEM_OK)                                  // 4 commit
-        result = idemi_journal_put(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL);
+        result = idemi_journal_put(t, IDEMI_NO_ITEM(t), IDEMI_TIME, NULL);
     // The tail moves with the commit record: it must be durable before an older
     // sector is erased.
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
@@ -4904,8 +4907,8 @@ static int idemi_journal_record_time(idem_table *t)
     const idem_journal *j = t->journal;
 
     return idemi_journal_has_room(j, IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)))
-               ? idemi_journal_append(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL)
-               : idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+               ? idemi_journal_append(t, IDEMI_NO_ITEM(t), IDEMI_TIME, NULL)
+               : idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
 }
 
 /* From this sequence on no claim is granted: in the last sectors before tokens
@@ -5133,7 +5136,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
     idem_slot *s;
 
     if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
-        of = IDEMI_CAPACITY(t);
+        of = IDEMI_STATE(t);
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
         idemi_items_needs(t)[of] = sequence;
@@ -6136,7 +6139,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     }
     idemi_command_fill_claim(t, 1, q, &q->fresh);
     result = idemi_journal_append(
-        t, IDEMI_CAPACITY(t),
+        t, IDEMI_NO_ITEM(t),
         IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
     if (result == IDEM_OK) {
         e->unsaved = IDEMI_UNSAVED_CLAIMS;
@@ -6197,7 +6200,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         // is switched off every night would be full for ever.  A failure is no
         // harm: the next begin tries again.
         if (IDEMI_JOURNAL(t) && idemi_journal_is_stale(t, IDEMI_STALE_MS))
-            (void)idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+            (void)idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
     }
     return answer;
 }
@@ -6324,7 +6327,7 @@ static int idemi_command_maintain(idem_table *t)
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
             idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1))
-            result = idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+            result = idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
         if (result != IDEM_OK)
             return result;
         rotated = t->journal->head != head;
