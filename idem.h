@@ -931,12 +931,12 @@ typedef struct idem_journal {
 /* C++ must not copy these: two tables would write to one memory, and a copied
    file's storage would lead to the old one. */
 #ifdef __cplusplus
-#define IDEMI_STAYS(type)                                                      \
+#define IDEMI_NO_COPY(type)                                                    \
     type() = default;                                                          \
     type(const type &) = delete;                                               \
     type &operator=(const type &) = delete;
 #else
-#define IDEMI_STAYS(type)
+#define IDEMI_NO_COPY(type)
 #endif
 
 /* A table.  Any number may be open.  No pointer into itself: in C it may be
@@ -978,7 +978,7 @@ typedef struct idem_table {
                                    sectors; promised.  0: no number does */
     int      storage_error;     /* the last failure that a storage callback
                                    returned; promised */
-    IDEMI_STAYS(idem_table)
+    IDEMI_NO_COPY(idem_table)
 } idem_table;
 
 /* A hash that is being made */
@@ -1597,7 +1597,7 @@ typedef struct idem_file {
     pthread_mutex_t syncing;    /* held for a sync, and for sync_error */
     long owner;                 /* the process that opened it */
     char path[4096];            /* from the root */
-    IDEMI_STAYS(idem_file)
+    IDEMI_NO_COPY(idem_file)
 } idem_file;
 
 /* Opens a journal's file, sector_size x sector_count bytes, for this process
@@ -1719,33 +1719,33 @@ typedef struct idemi_aligned {
 #define IDEMI_ALIGNMENT offsetof(idemi_aligned, tenant)
 
 /* How a function is compiled (`make size` and `make bench` measure it):
-     IDEMI_APART    with -Os never inlined: its locals stay out of the frame of
-                    its caller
-     IDEMI_INTO     with -Os always inlined (`make size PART=hints` finds which)
-     IDEMI_FLAT     without -Os all that it calls becomes part of it
-     IDEMI_UNROLL   without -Os a loop makes four rounds at a time
-     IDEMI_SLOW     never inlined: it stays out of the fast path
-     IDEMI_SELDOM   the condition is unlikely: a table in RAM is to be fast */
+     IDEMI_NOINLINE   with -Os never inlined: its locals stay out of the frame
+                      of its caller
+     IDEMI_INLINE     with -Os always inlined (`make size PART=hints`)
+     IDEMI_FLATTEN    without -Os all that it calls becomes part of it
+     IDEMI_UNROLL     without -Os a loop makes four rounds at a time
+     IDEMI_SLOW       never inlined: it stays out of the fast path
+     IDEMI_UNLIKELY   the condition is seldom true, to be fast in RAM */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
-#define IDEMI_APART __attribute__((noinline))
-#define IDEMI_INTO static inline __attribute__((always_inline))
+#define IDEMI_NOINLINE __attribute__((noinline))
+#define IDEMI_INLINE static inline __attribute__((always_inline))
 #else
-#define IDEMI_APART
-#define IDEMI_INTO static
+#define IDEMI_NOINLINE
+#define IDEMI_INLINE static
 #endif
 #if defined(__GNUC__) && !defined(__OPTIMIZE_SIZE__)
-#define IDEMI_FLAT __attribute__((flatten))
+#define IDEMI_FLATTEN __attribute__((flatten))
 #define IDEMI_UNROLL _Pragma("GCC unroll 4")
 #else
-#define IDEMI_FLAT
+#define IDEMI_FLATTEN
 #define IDEMI_UNROLL
 #endif
 #ifdef __GNUC__
 #define IDEMI_SLOW __attribute__((noinline))
-#define IDEMI_SELDOM(condition) __builtin_expect(!!(condition), 0)
+#define IDEMI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #else
 #define IDEMI_SLOW
-#define IDEMI_SELDOM(condition) (condition)
+#define IDEMI_UNLIKELY(condition) (condition)
 #endif
 
 /* Loads memory that a lookup is about to read into the cache. */
@@ -1769,7 +1769,7 @@ static uint64_t idemi_basics_load64(const unsigned char *p)
     return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
 }
 
-IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
+IDEMI_INLINE void idemi_basics_store32(unsigned char *p, uint32_t word)
 {
     p[0] = (unsigned char)word;
     p[1] = (unsigned char)(word >> 8);
@@ -2031,7 +2031,7 @@ static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
 }
 
 /* The index hash of scope and key.  The scope's length is the last byte. */
-IDEMI_FLAT
+IDEMI_FLATTEN
 static uint32_t idemi_hash_pair(const idem_config *config,
                                 const unsigned char *scope, size_t scope_len,
                                 const unsigned char *key, size_t key_len)
@@ -2125,7 +2125,7 @@ static inline const idem_config *idemi_configured(void)
 #else
 #define IDEMI_EITHER(stored, constant) (stored)
 #define IDEMI_EVER(condition)   1
-#define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
+#define IDEMI_JOURNAL(t)        IDEMI_UNLIKELY((t)->journal != NULL)
 #endif
 
 #define IDEMI_STORES_SIZES      IDEMI_EITHER(1, 0)
@@ -2256,7 +2256,7 @@ static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
            idemi_basics_equal(idemi_slot_id(s), id->scope, id->scope_len);
 }
 
-IDEMI_INTO int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
+IDEMI_INLINE int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 {
     return s->key_len == id->key_len && idemi_slot_has_scope(s, id) &&
            idemi_basics_equal(idemi_slot_id(s) + id->scope_len, id->key,
@@ -2531,7 +2531,7 @@ static void idemi_index_remove(idem_table *t, unsigned slot)
    ------------------------------------------------------------------------ */
 
 /* The time since an outcome was completed, ms */
-IDEMI_INTO uint32_t idemi_order_age(const idem_table *t, unsigned slot)
+IDEMI_INLINE uint32_t idemi_order_age(const idem_table *t, unsigned slot)
 {
     return t->clock - idemi_slot_at(t, slot)->time;
 }
@@ -2586,7 +2586,7 @@ static void idemi_order_note_expiry(idem_table *t, const idem_slot *s)
 
 /* The oldest outcome that may be evicted; or `capacity`.  Expired ones were
    dropped before (idemi_command_reclaim). */
-IDEMI_INTO unsigned idemi_order_evictable(const idem_table *t)
+IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
@@ -2967,7 +2967,7 @@ static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 }
 
 /* Bytes from the start of the storage to an offset in a sector. */
-IDEMI_APART
+IDEMI_NOINLINE
 static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
                                  uint32_t offset)
 {
@@ -3093,7 +3093,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
 }
 
 /* Erases the next sector, and makes that durable: erases stay in order. */
-IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
+IDEMI_INLINE int idemi_storage_erase_now(idem_table *t)
 {
     int result;
 
@@ -3178,7 +3178,7 @@ static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
     return (idem_sender *)(void *)t->slots - sender;
 }
 
-IDEMI_APART
+IDEMI_NOINLINE
 static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
 {
     return IDEMI_STATE(t) + (unsigned)(idemi_sender_at(t, 0) - e);
@@ -3198,7 +3198,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
 /* Ranks an entry for a new sender: the higher, the less is lost; 0: it must
    stay.  The entry of the newest record must: that will be rewritten with the
    entry's name. */
-IDEMI_INTO uint32_t idemi_sender_rank(const idem_table *t, const idem_sender *e)
+IDEMI_INLINE uint32_t idemi_sender_rank(const idem_table *t,
+                                        const idem_sender *e)
 {
     if (e->keys || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
                     t->journal->last_item == idemi_sender_item(t, e)))
@@ -3315,7 +3316,7 @@ static idem_sender *idemi_sender_find_or_add(idem_table *t, uint64_t name)
     return NULL;
 }
 
-IDEMI_INTO uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
+IDEMI_INLINE uint64_t idemi_sender_name_of(const idem_table *t, idem_slot *s)
 {
     return idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
 }
@@ -3465,7 +3466,7 @@ static void idemi_sender_add_outcome(idem_table *t, unsigned slot)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-IDEMI_INTO int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
+IDEMI_INLINE int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
 {
     const idem_sender *e = s->key_len || s->flags & IDEMI_FINISHED
                                ? NULL
@@ -3505,7 +3506,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-IDEMI_INTO void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
+IDEMI_INLINE void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
 {
     t->pending -= (s->flags & IDEMI_UNDELIVERED) != 0;
     s->flags &= (uint8_t)~IDEMI_UNDELIVERED;
@@ -3563,8 +3564,8 @@ static void idemi_keys_enter(idem_table *t, unsigned slot)
 }
 
 /* Lengthens a lease to lease_ms from now (0: the default).  Keeps C1. */
-IDEMI_INTO void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
-                                          uint32_t lease_ms)
+IDEMI_INLINE void idemi_keys_lengthen_lease(const idem_table *t, idem_slot *s,
+                                            uint32_t lease_ms)
 {
     lease_ms =
         idemi_default(lease_ms, IDEMI_CONFIG_OF(t)->lease_ms, IDEMI_LEASE_MS);
@@ -3638,8 +3639,8 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
            !idemi_sender_is_outdated(t, s);
 }
 
-IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
-                                unsigned slot)
+IDEMI_INLINE int idemi_keys_is_of(const idem_table *t, uint64_t name,
+                                  unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -3942,9 +3943,9 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
    XORed with the layout.  So no bytes validate that were moved, are left from
    an earlier round, or were hidden in a key or response by an enemy (he gets
    half a check right now and then: P5). */
-IDEMI_INTO uint32_t idemi_record_check(const idem_config *config,
-                                       uint32_t sequence, uint32_t at,
-                                       const unsigned char *p, uint32_t len)
+IDEMI_INLINE uint32_t idemi_record_check(const idem_config *config,
+                                         uint32_t sequence, uint32_t at,
+                                         const unsigned char *p, uint32_t len)
 {
     unsigned char where[8];
 
@@ -3983,7 +3984,7 @@ static void idemi_header_put_same(const idem_storage *m, unsigned char *p)
 }
 
 /* The layout: bytes written with another geometry or secret do not validate. */
-IDEMI_INTO uint32_t idemi_header_layout(const idem_config *config)
+IDEMI_INLINE uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
 
@@ -4009,7 +4010,7 @@ static uint32_t idemi_header_sum(const unsigned char *p)
    which have another sum or none.  A torn one differs by bits that are still to
    be programmed: fewer than 16 do not add up to 2^16 - 1; one in 65,536 others
    does, but its check is erased. */
-IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
+IDEMI_INLINE int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
 
@@ -4646,7 +4647,7 @@ static int idemi_journal_relocate(idem_table *t, unsigned flags)
 
 /* Writes the header of the newest sector from the journal's fields, durable
    before and after. */
-IDEMI_APART
+IDEMI_NOINLINE
 static int idemi_journal_write_header(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
@@ -4964,7 +4965,7 @@ static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
 /* Rotates, if this boot has not: before the first answer that relies on earlier
    records.  The new header has the end of the old head, so no later boot reads
    more records there than this one did (S10). */
-IDEMI_INTO int idemi_journal_first_rotation(idem_table *t)
+IDEMI_INLINE int idemi_journal_first_rotation(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->rotated
                ? idemi_journal_make_ready(t, 1)
@@ -5006,7 +5007,7 @@ static int idemi_journal_maintain(idem_table *t)
    ------------------------------------------------------------------------ */
 
 /* Counts a loss, in a sector that all items must leave. */
-IDEMI_APART
+IDEMI_NOINLINE
 static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -5016,7 +5017,8 @@ static void idemi_opening_count_loss(idem_table *t, uint32_t sequence)
 /* Moves the clock to the time of a record or header, `ms` later, unless that is
    in the past or impossibly far ahead.  With `hold` no key ages: lost records
    may have recorded that time. */
-IDEMI_INTO void idemi_opening_follow_time(idem_table *t, uint32_t ms, int hold)
+IDEMI_INLINE void idemi_opening_follow_time(idem_table *t, uint32_t ms,
+                                            int hold)
 {
     unsigned slot = IDEMI_CAPACITY(t);
 
@@ -5127,7 +5129,7 @@ static unsigned idemi_opening_apply_left(idem_table *t, idemi_record *r)
 }
 
 /* Applies a record in a sector; returns its item, or IDEMI_NONE. */
-IDEMI_APART
+IDEMI_NOINLINE
 static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                                       uint32_t sequence)
 {
@@ -5256,7 +5258,7 @@ static void idemi_opening_set_newest(idem_journal *j, const idemi_record *r,
      5  it is the newest record, and the next header will end the sector here
    6  at the end: the record that the next boot rewrote (P6), D1 to D4 and D9.
    Returns whether a gap may have been records with a time. */
-IDEMI_FLAT
+IDEMI_FLATTEN
 static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
@@ -5336,7 +5338,7 @@ static const idemi_header *idemi_opening_next_header(idem_table *t,
 
 /* Sets *scan for the oldest sector that has a header, from a sequence on;
    returns whether there is one. */
-IDEMI_APART
+IDEMI_NOINLINE
 static int idemi_opening_next_sector(idem_table *t, uint32_t sequence,
                                      idemi_scan *scan)
 {
@@ -5358,7 +5360,7 @@ static int idemi_opening_next_sector(idem_table *t, uint32_t sequence,
 
 /* Reads all sectors from the tail to the head (P2 to P4).  Counts D5, and a
    head whose header does not read the same again. */
-IDEMI_APART
+IDEMI_NOINLINE
 static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5435,7 +5437,7 @@ static int idemi_opening_check_blank(idem_table *t)
 /* Counts D6 in the sectors after the head, and treats them as begun: none must
    be erased before a header has recorded the loss.  If there is no head, and a
    header is there a moment later, the storage was not ready. */
-IDEMI_APART
+IDEMI_NOINLINE
 static void idemi_opening_count_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5493,7 +5495,7 @@ static int idemi_opening_journal(idem_table *t)
 
 /* Erases the storage, the newest sector last: a power cut leaves a head that
    names the missing sectors. */
-IDEMI_APART
+IDEMI_NOINLINE
 static int idemi_opening_format(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5747,9 +5749,9 @@ static int idemi_command_drop_expired(idem_table *t, unsigned slot)
 
 /* The slot that a claim names, if it has that claim or its outcome, and one of
    these bits in its state; or NULL. */
-IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
-                                            const idem_claim *claim,
-                                            unsigned bits)
+IDEMI_INLINE idem_slot *idemi_command_slot_of(idem_table *t,
+                                              const idem_claim *claim,
+                                              unsigned bits)
 {
     idem_slot *s;
 
@@ -5853,7 +5855,7 @@ static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 /* Releases a key: writes that, and frees its slot.  With senders the record is
    synced: a torn batch could lose it and keep a later key in the slot, as if a
    number there had expired, which raises the floor (R1b). */
-IDEMI_INTO int idemi_command_release(idem_table *t, unsigned slot)
+IDEMI_INLINE int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
@@ -5930,8 +5932,8 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
 }
 
 /* Enters a new key in its slot, and its sender if that had no entry. */
-IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
-                                    idemi_query *q)
+IDEMI_INLINE void idemi_command_enter(idem_table *t, unsigned slot,
+                                      idemi_query *q)
 {
     unsigned char *id = idemi_slot_id(idemi_slot_at(t, slot));
 
@@ -5949,7 +5951,7 @@ IDEMI_INTO void idemi_command_enter(idem_table *t, unsigned slot,
 /* Fills a slot with the query's claim, all but state and lease.  Called for the
    record and once more for the slot: a copy would be slower on a host, as wide
    loads wait for the narrow stores before them. */
-IDEMI_APART
+IDEMI_NOINLINE
 static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
                                      const idemi_query *q, idem_slot *s)
 {
@@ -5972,7 +5974,7 @@ static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
 
 /* Grants a claim on a slot: another one on its key, or the first on a new key,
    which replaces the old one.  The journal has room for it.  Keeps K4. */
-IDEMI_APART
+IDEMI_NOINLINE
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
@@ -6049,8 +6051,8 @@ static int idemi_command_answer_known(idem_table *t, unsigned slot,
 
 /* Drops expired keys if room is needed, and finds a slot for an unknown key and
    an entry for its sender, but takes neither; returns the answer. */
-IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
-                                            idemi_query *q)
+IDEMI_INLINE int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
+                                              idemi_query *q)
 {
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
@@ -6084,9 +6086,9 @@ IDEMI_INTO int idemi_command_answer_unknown(idem_table *t, unsigned *slot,
    its floor, later ones, both, or 0. */
 #define IDEMI_OLD_NUMBERS 1u
 #define IDEMI_NEW_NUMBERS 2u
-IDEMI_INTO unsigned idemi_command_find_numbers(const idem_table *t,
-                                               const idem_sender *e,
-                                               const idemi_id *id)
+IDEMI_INLINE unsigned idemi_command_find_numbers(const idem_table *t,
+                                                 const idem_sender *e,
+                                                 const idemi_id *id)
 {
     unsigned found = 0, slot;
 
@@ -6657,7 +6659,7 @@ static int idemi_rules_valid_storage(const idem_storage *m)
 }
 
 /* True if neither half of the secret is zero.  FNV has none. */
-IDEMI_INTO int idemi_rules_valid_secret(const idem_config *config)
+IDEMI_INLINE int idemi_rules_valid_secret(const idem_config *config)
 {
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
@@ -6811,14 +6813,14 @@ static int idemi_public_refuse(void)
     return IDEM_E_ARG;
 }
 
-IDEMI_INTO int idemi_public_is_open(const idem_table *t)
+IDEMI_INLINE int idemi_public_is_open(const idem_table *t)
 {
     return t && t->magic == IDEMI_MAGIC;
 }
 
 /* Takes the lock for a call whose arguments are `valid`, on an open table.
    IDEM_OK; or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
-IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
+IDEMI_INLINE int idemi_public_enter(idem_table *t, int valid)
 {
     const idem_config *config;
 
@@ -7005,7 +7007,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
     return idemi_explain_storage(&m) ? 0 : m.sector_count;
 }
 
-IDEMI_FLAT
+IDEMI_FLATTEN
 IDEM_API int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
                         const idem_request *request, uint32_t now_ms)
 {
@@ -7030,7 +7032,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
 /* Three passes, so that the words of the index are fetched at the same time,
    and then the slots.  Until it is begun, a valid request's answer is IDEM_OK,
    which no begin gives. */
-IDEMI_FLAT
+IDEMI_FLATTEN
 IDEM_API int idem_begin_many(idem_table *table, int *answers,
                              idem_reply *replies, const idem_request *requests,
                              size_t count, uint32_t now_ms)
@@ -7072,7 +7074,7 @@ static int idemi_public_valid_outcome(const idem_outcome *outcome)
            idemi_public_valid_bytes(outcome->state, outcome->state_len);
 }
 
-IDEMI_FLAT
+IDEMI_FLATTEN
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms)
 {
@@ -7444,7 +7446,7 @@ static int idemi_run_kept(idem_table *table, idem_reply *reply, uint32_t now_ms)
 
 /* Calls the handler with a claim that was granted with `answer`, and completes,
    releases or keeps the claim. */
-IDEMI_APART
+IDEMI_NOINLINE
 static int idemi_run_handler(idem_table *table, idem_reply *reply,
                              const idem_request *request, idem_handler *handler,
                              void *ctx, idem_now *now, int answer)

@@ -24,7 +24,7 @@ file == 1 && loops[name] {
 file == 1 { contract[name] = contract[name] $0 "\n"; next }
 
 # A declaration ends in a semicolon, the front of a definition does not.
-head || /^(static|IDEM_API|IDEMI_INTO)[^;=]*[ *]idemi?_[a-z0-9_]+\(/ {
+head || /^(static|IDEM_API|IDEMI_INLINE)[^;=]*[ *]idemi?_[a-z0-9_]+\(/ {
     head = head $0 "\n"
     if (/;$/ || /\)$/) {
         inside = head

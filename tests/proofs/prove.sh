@@ -122,7 +122,7 @@ shown() {
 # that match BUT
 reached() {
     awk -v sections=" $1 " '/^   >>/ { section = " " substr($1, 3) " " }
-        index(sections, section) && /^(static|IDEM_API|IDEMI_INTO)[^;]*\(/ {
+        index(sections, section) && /^(static|IDEM_API|IDEMI_INLINE)[^;]*\(/ {
             sub(/\(.*/, "")
             sub(/.*[ *]/, "")
             print

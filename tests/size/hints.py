@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Finds which private functions of idem.h gcc should inline at -Os (IDEMI_INTO
-instead of static), and which not (IDEMI_APART before it).
+"""Finds which private functions of idem.h gcc should inline at -Os (IDEMI_INLINE
+instead of static), and which not (IDEMI_NOINLINE before it).
 
     hints.py [NAME...]      all functions that are called twice or more, or these
 
@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-MARKS = ("static", "IDEMI_APART\nstatic", "IDEMI_INTO")
+MARKS = ("static", "IDEMI_NOINLINE\nstatic", "IDEMI_INLINE")
 BUILDS = {
     "table": "alone $out/idem.h; compile %s -I$out/alone",
     "whole": "compile %s -I$out -fstack-usage -fcallgraph-info=su",
@@ -38,7 +38,7 @@ arm-none-eabi-size -A "$out/%s.elf" |
 [ ! -f "$out/%s.ci" ] || awk -f tests/size/calls.awk "$out/%s.ci"
 """
 FUNCTION = re.compile(
-    r"^(static|IDEMI_APART\nstatic|IDEMI_INTO) [^;{}=#]*?\b(idemi_\w+)"
+    r"^(static|IDEMI_NOINLINE\nstatic|IDEMI_INLINE) [^;{}=#]*?\b(idemi_\w+)"
     r"\([^;{}]*?\)\n\{", re.M)
 
 
