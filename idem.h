@@ -4240,11 +4240,13 @@ static void idemi_reading_reset(idem_table *t, idemi_found *found)
 /* As an offset: only records after the commit record are looked at. */
 #define IDEMI_AFTER_COMMIT UINT32_MAX
 
-/* The proof that a sector was written: a record of a slot, a refused number or
-   a sender; with IDEMI_ANY any but an orphan, even the commit record; with
-   IDEMI_ORPHANS an orphan, too. */
-#define IDEMI_ANY     1u
-#define IDEMI_ORPHANS 2u
+/* Records that prove that a sector was written, if they are not relocated */
+enum idemi_proof {
+    IDEMI_OF_ITEM,              /* of a slot, a refused number or a sender, and
+                                   no orphan */
+    IDEMI_NO_ORPHAN,            /* all but orphans: the commit record, too */
+    IDEMI_ANY
+};
 
 /* True if a sector has such a record that is not relocated.  First passes the
    relocated ones from `at` on; if one is missing, starts one granule after
@@ -4273,8 +4275,8 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
          at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
-            (!r->orphan || which == IDEMI_ORPHANS) &&
-            (r->slot || which != 0 ||
+            (!r->orphan || which == IDEMI_ANY) &&
+            (r->slot || which != IDEMI_OF_ITEM ||
              (IDEMI_EVER_SENDERS && r->flags & (IDEMI_HAS_KEY | IDEMI_SENDER))))
             return 1;
     return 0;
@@ -4336,7 +4338,7 @@ static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
             continue;
         t->journal->defaults = h->defaults;
         if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                     h->relocated_end, IDEMI_ORPHANS))
+                                     h->relocated_end, IDEMI_ANY))
             return 1;
     }
     return 0;
@@ -4370,7 +4372,7 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         end = sequence == j->head ? j->at : h->relocated_end;
         if (!idemi_reading_has_record(t, sequence, records, end,
                                       records == IDEMI_AFTER_COMMIT
-                                          ? IDEMI_ANY : IDEMI_ORPHANS))
+                                          ? IDEMI_NO_ORPHAN : IDEMI_ANY))
             continue;
         if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
             t->stats.lost |= 1;
@@ -5447,7 +5449,7 @@ static void idemi_opening_count_headless(idem_table *t)
          sequence++)
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
-                                     IDEMI_RECORDS_AT(j), 0) &&
+                                     IDEMI_RECORDS_AT(j), IDEMI_OF_ITEM) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
             if (j->sequence < sequence)
