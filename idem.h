@@ -100,8 +100,8 @@
      IDEM_NOT_DONE     Neither this attempt nor an earlier one had an effect
                        (no water pressure): give the claim back.  The next
                        repeat is answered as if it were the first.
-     IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is
-                       answered IDEM_BUSY until the lease ends, then RECOVER.
+     IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is BUSY
+                       until the lease ends, then RECOVER or EXHAUSTED.
 
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c).  idem_begin grants a claim, which you keep,
@@ -372,8 +372,8 @@
    in IDEM_SECTORS.  A quarter more entries than senders keeps look-ups short.
    When all are in use, a new sender
      - takes over one with no keys and no floor;
-     - or with IDEM_EVICT_OLDEST the least recently used one without live keys
-       (after a restart any): the numbers of that sender are new then;
+     - or with IDEM_EVICT_OLDEST one without live keys: that whose last new key
+       is oldest, to 9 minutes (after a restart any).  Its numbers are new then;
      - or is IDEM_E_FULL, with IDEM_REJECT until idem_forget frees an entry.
    After a change to fewer entries, damage, or a torn batch, old numbers of any
    sender may be IDEM_EXECUTE again, and its claims IDEM_E_FENCED.
@@ -728,7 +728,7 @@ typedef struct idem_reply {
     int32_t  code;              /* REPLAY, DONE: outcome.code */
     uint32_t age_ms;            /* REPLAY, DONE: since the completion */
     uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
-                                   if never); E_FULL: until a slot may be free,
+                                   if never); E_FULL: no slot is free before,
                                    0 if not known, or the quota is used up */
 } idem_reply;
 
@@ -1344,7 +1344,7 @@ typedef uint32_t idem_now(void);
                      nothing else
      IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
                      is kept: reply->retry_after_ms is the rest of its lease,
-                     and the next time is IDEM_RECOVER
+                     and the next time is IDEM_RECOVER or _EXHAUSTED
      others, if reply->claim.token is
        0             as idem_begin: the handler was not called
        not 0         it was, and its result is not stored: IDEM_E_FENCED
@@ -1352,7 +1352,7 @@ typedef uint32_t idem_now(void);
                      idem_release.  Call that with reply->claim, until it is
                      stored or fenced (the job is gone: a handler keeps the
                      outcome in ctx).  Another idem_run is IDEM_BUSY until the
-                     lease ends, then IDEM_RECOVER
+                     lease ends
    An outcome that is too long, or NULL with a length, is a bug: it is recorded
    as failed, with IDEM_CODE_INVALID, without response and state; then, even if
    the storage failed, IDEM_MISUSE is called.  A handler that completes by
@@ -1571,7 +1571,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
      if the file                    then
      is opened by another process   IDEM_E_LOCK
      is replaced, renamed, removed  IDEM_E_STORAGE, error ESTALE, at the next
-     or truncated while it is open  sync; see idem_file_open
+     or truncated while it is open  write that is synced; see idem_file_open
      is written over while it is    not noticed: stop the process first
      open, as cp does
      is restored from a backup or   old answers come back, and commands executed
@@ -5898,6 +5898,8 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 
     if (!e)
         return IDEM_E_NOT_FOUND;
+    if (idemi_clock_reached(t->clock, t->soonest))
+        idemi_keys_sweep(t);
     result = idemi_command_find_keys(t, name);
     if (idemi_basics_join(e->floor) && result < 0)
         result = IDEM_OK;

@@ -331,6 +331,28 @@ TEST(s9_a_sender_at_its_quota_is_not_sought_anew)
     run_words("B2.0#2:old B2.0#3:replay B1.0#1:replay");
 }
 
+/* Whether idle work has dropped its expired keys makes no difference. */
+TEST(a_sender_whose_keys_have_expired_is_not_there)
+{
+    static const idem_outcome outcome = { .confirm = 1 };
+    const idem_request sender = number_of("a", 0, 0);
+    idem_request rq = sender;
+
+    rq.key = "k";
+    rq.key_len = 1;
+    for (unsigned idle = 0; idle < 2; idle++) {
+        run_on_new("ram senders=2");
+        is(begin(&rq), IDEM_EXECUTE);
+        is(idem_complete(the.table, &claim, &outcome, the.now), IDEM_OK);
+        the.now += RETENTION;
+        if (idle)
+            is(idem_maintain(the.table, the.now), IDEM_OK);
+        is(idem_forget(the.table, &sender, the.now), IDEM_E_NOT_FOUND);
+        is(the.table->stats.expired, 1);
+        is(the.table->stats.undelivered, 1);
+    }
+}
+
 /* Senders come and go in as many entries as there are: each is found, and none
    in the place of another. */
 TEST(who_has_an_entry_is_found_in_a_full_array)
