@@ -3632,11 +3632,10 @@ static void idemi_keys_sweep(idem_table *t)
     t->swept = t->clock;
 }
 
-/* True if a slot has a claim with a live lease, not of an older epoch. */
-static int idemi_keys_is_live(idem_table *t, idem_slot *s)
+/* True if a slot that has not expired has a claim with a live lease. */
+static int idemi_keys_is_live(const idem_table *t, const idem_slot *s)
 {
-    return !(s->flags & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
-           !idemi_sender_is_outdated(t, s);
+    return !(s->flags & IDEMI_FINISHED) && idemi_slot_lease_left(t, s);
 }
 
 IDEMI_INLINE int idemi_keys_is_of(const idem_table *t, uint64_t name,
@@ -4720,7 +4719,8 @@ static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
 
 /* Erases uncommitted sectors after the head that have the sequence `from` or a
    later one, the newest first: so none can be taken for the head later, and
-   their sequences can be used again. */
+   their sequences can be used again.  One that cannot be erased ends that, but
+   is passed over if it has no header and an older one is to go. */
 static void idemi_journal_erase_uncommitted(idem_table *t, uint32_t from)
 {
     idem_journal *j = t->journal;
@@ -4730,7 +4730,9 @@ static void idemi_journal_erase_uncommitted(idem_table *t, uint32_t from)
         (void)idemi_storage_erase(t, 1);
     while (j->sequence > last && j->sequence >= from) {
         j->sequence--;
-        if (idemi_storage_erase_now(t) < 0) {
+        if (idemi_storage_erase_now(t) < 0 &&
+            (j->broken || j->sequence < from ||
+             idemi_reading_header_of(t, j->sequence + 1))) {
             j->sequence++;
             return;
         }
@@ -4808,10 +4810,13 @@ static int idemi_journal_rotate(idem_table *t)
         // c: room is made by erasing sectors that do not count, the newest
         // first, and no more than must be.  Those with lost records (D6, D10)
         // go last: until a header has recorded the loss, the next opening must
-        // find them, too.
+        // find them, too.  After a failure the newest may be bad: then the one
+        // before it goes, too, if it has a header (so no loss by D6).
         while (!idemi_journal_plan_next(t)) {
             uint32_t newest = j->sequence;
-            idemi_journal_erase_uncommitted(t, newest);
+            idemi_journal_erase_uncommitted(
+                t, newest - (t->stats.skipped &&
+                             idemi_reading_header_of(t, newest - 1)));
             if (j->sequence == newest)
                 return IDEM_E_SPACE;
         }

@@ -674,6 +674,28 @@ TEST(s4_a_head_after_two_failing_sectors_is_missed)
     }
 }
 
+/* In the smallest ring, after a loss: power goes twice before a new head counts,
+   and the one sector that is left is bad.  What was begun in vain makes room. */
+TEST(l2_a_bad_sector_after_a_loss_and_two_cuts_is_not_the_end)
+{
+    static const medium small = { "small", FLASH_NOR, 0, 1, 1024, 0xFF };
+    static const uint8_t hows[] = { FLASH_BAD_ERASE, FLASH_BAD_PROG };
+
+    for (uint32_t n = 0; n < 2 * 12 * 12; n++) {
+        device *d = device_on(&small, "capacity=4 Aa P Ab note Ac unjudged "
+                                      "damage P loss");
+        int result = IDEM_E_SPACE;
+        run_of("cut@ Bd:any P", n % 12);
+        run_of("cut@ Bd:any P", n / 12 % 12);
+        d->medium.bad[(inside_sequence(d->table) + 1) %
+                      d->storage.sector_count] = hows[n / 144];
+        for (unsigned times = 0; times < 4 && result < 0; times++)
+            result = answer('B', 'd' - 'a');
+        assert_in_range(result, IDEM_EXECUTE, IDEM_UNCERTAIN);
+        run("Cd:ok P Ba:replay Bd:replay");
+    }
+}
+
 /* The records of the head cannot be read in one boot, which knows of a loss and
    makes another head.  Later the first one is found again, and the other was
    begun in vain. */
