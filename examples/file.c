@@ -33,15 +33,22 @@ static idem_config config = {
     .full = IDEM_EVICT_OLDEST       /* the oldest outcome makes room */
 };
 static idem_table table;
+static const uint64_t step_ms = 10000;      /* longer than a pour */
 static const char look[] = "check the cup";
 
+/* It stands while the process is suspended, but for a step: else all outcomes
+   would be forgotten meanwhile, and their commands be new. */
 static uint32_t millis(void)
 {
+    static uint64_t last, tick;
+    uint64_t now, passed;
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
-                      (uint64_t)t.tv_nsec / 1000000);
+    now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    passed = now - last;
+    last = now;
+    return (uint32_t)(tick += passed < step_ms ? passed : step_ms);
 }
 
 static int handle(idem_job *job)

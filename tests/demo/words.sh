@@ -300,6 +300,9 @@ prints 0 "the outcome is recorded: poured" \
     env LD_PRELOAD="$work/stopped.so:$work/stop.so" \
     "$B/file" long 42 'pour 5 ml'
 file 0 "finished before: send the stored outcome: poured" long
+# Nor are others forgotten meanwhile: it keeps the last 64, however old.
+prints 0 "finished before" "$B/file" long 123456789012345678901234567 \
+    'pour 5 ml'
 
 # A machine that is up for days, which no audit may take for the device's time.
 ahead up 1
