@@ -6,12 +6,12 @@
  * millilitres, once, even if link, gateway or this program fail in between.
  *
  * Its memory is one file: epoch, sequence and ml of the current command,
- * durable before it is sent.  Line n of the commands has sequence n: only
- * append to them; other commands need a new number file.  After a restart the
- * current command is sent again with its number, and then the next line with
- * the next number.  The epoch is the time at which the file was made.
- * If the file is lost, the next start begins a new epoch; then only the
- * gateway's log shows what was poured in the old one.
+ * durable before it is sent; one master has it at a time (NUMBER.lock).  Line n
+ * of the commands has sequence n: only append to them; other commands need a
+ * new number file.  After a restart the current command is sent again with its
+ * number, and then the next line with the next number.  The epoch is the time
+ * at which the file was made.  If the file is lost, the next start begins a new
+ * epoch; then only the gateway's log shows what was poured in the old one.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,25 @@ static void pause_ms(uint32_t ms)
 static int write_number(char text[TEXT], const number *n)
 {
     return snprintf(text, TEXT, "%lu %lu %lu\n", n->epoch, n->sequence, n->ml);
+}
+
+/* Keeps other masters from the number, until this process ends.  Two that make
+   it at once have two epochs, and each would have all lines poured.  (The lock
+   has a file of its own, because save replaces that of the number.) */
+static void lock(void)
+{
+    char beside[512];
+    int fd;
+
+    if (snprintf(beside, sizeof beside, "%s.lock", path) >= (int)sizeof beside)
+        die(path, "the name is too long");
+    fd = open(beside, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        die(beside, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        die(path, errno != EWOULDBLOCK ? strerror(errno)
+                  : "another master has it: let that end, or give this one "
+                    "another window and number");
 }
 
 /* Makes the number durable: the old one or the new one, nothing between. */
@@ -228,6 +248,7 @@ int main(int argc, char **argv)
     if (!bus)
         die("modbus_new_tcp", modbus_strerror(errno));
     modbus_set_response_timeout(bus, 1, 0);
+    lock();
     load(&n);
     if (n.ml)
         all &= command(&n);

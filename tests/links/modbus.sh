@@ -184,6 +184,19 @@ lines() {
             2>>"$work/lines.log" || fail "lines: $number"
     done
     is "$(grep -c poured "$work/lines/log")" $((poured + 2))
+    # Nor do two masters share one: they would make it with two epochs.
+    rm -f "$work/lines/number"
+    "$B/modbus/master" 1 0 "$work/lines/number" "$work/lines/commands" \
+        >"$work/lines/printed" 2>>"$work/lines.log" &
+    children=$!
+    wait_for test -s "$work/lines/number"
+    is "$(master '5\n')" 2
+    grep -q "number: another master has it" "$work/lines.log" ||
+        fail "lines: two masters have one number"
+    signal=KILL
+    end "$children"
+    children=
+    is "$(master '5\n')" 0
     # Another device, which does not know function 23, will never pour.
     python3 -c 'import socket
 with socket.create_server(("127.0.0.1", 0)) as other:
