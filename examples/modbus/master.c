@@ -125,8 +125,8 @@ static void load(number *n)
     if (fgets(text, sizeof text, f))
         sscanf(text, "%lu %lu %lu", &n->epoch, &n->sequence, &n->ml);
     write_number(same, n);
-    if (strcmp(text, same) != 0 || n->epoch > UINT32_MAX || !n->sequence ||
-        n->sequence > UINT32_MAX || !n->ml || n->ml > ML_MAX)
+    if (strcmp(text, same) != 0 || getc(f) != EOF || n->epoch > UINT32_MAX ||
+        !n->sequence || n->sequence > UINT32_MAX || !n->ml || n->ml > ML_MAX)
         die(path, "not a number that master has written, or not whole");
     fclose(f);
 }

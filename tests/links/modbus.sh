@@ -161,10 +161,11 @@ lines() {
     # Nor is a number that is damaged, or has lost its end, sent.
     poured=$(grep -c poured "$work/lines/log")
     for text in '7 1 65541\n' '4294967303 1 5\n' '7 4294967297 5\n' '7 1 -5\n' \
-        '7 1 0\n' '7 0 5\n' '7 1 25' '7 1 5 \n' '07 1 5\n' '7 1\n' ''
+        '7 1 0\n' '7 0 5\n' '7 1 25' '7 1 5 \n' '07 1 5\n' '7 1\n' '' \
+        '7 1 5\n7 2 5\n' '7 1 5\n\0'
     do
         printf "$text" >"$work/lines/number"
-        is "$text: $(master '')" "$text: 2"
+        is "$text: $(master '') $(wc -l <"$work/lines/printed")" "$text: 2 0"
     done
     is "$(grep -c poured "$work/lines/log")" "$poured"
     # Other commands would be passed over as far as the number has come.
