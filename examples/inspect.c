@@ -186,12 +186,12 @@ static void take_option(const char *name, const char *value)
 static void take_options_of(const char *path)
 {
     FILE *file = fopen(path, "r");
-    char line[300], name[20], value[sizeof line];
+    char line[300], name[20], value[sizeof line], rest;
 
     if (!file)
         die(path, strerror(errno));
     while (fgets(line, sizeof line, file)) {
-        int found = sscanf(line, " %19s %299s", name, value);
+        int found = sscanf(line, " %19s %299s %c", name, value, &rest);
 
         if (!strchr(line, '\n') && !feof(file))
             die(path, "a line is too long");
@@ -199,6 +199,8 @@ static void take_options_of(const char *path)
             continue;
         if (found < 2)
             die(name, "no value; see --help");
+        if (found > 2)
+            die(name, "a value is one word, and a comment has its own line");
         take_option(name, value);
     }
     if (ferror(file))

@@ -248,6 +248,13 @@ mkdir folder folder2.secret
 cp journal folder2
 prints 2 "folder: Is a directory" "$B/sender" /dev/null outbox6 folder
 prints 2 "folder: Is a directory" "$B/inspect" --config folder journal
+# Nor is the begin of a value a value.
+for line in 'capacity 9 999' 'secret-file journal.secret of the pump'; do
+    echo "$line" >options
+    prints 2 "a value is one word" "$B/inspect" --config options journal
+done
+printf '# of file.c\n\n  capacity 64 \nkey-max 32' >options
+prints 0 "lost 0" "$B/inspect" --config options journal
 prints 1 "folder2.secret: Is a directory" "$B/file" folder2 42 'pour 5 ml'
 [ ! -x "$B/coap/pour" ] || prints 2 "standard input: Is a directory" \
     sh -c '"$0" 5683 <folder' "$B/coap/pour"
