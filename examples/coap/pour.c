@@ -237,7 +237,7 @@ static int run_lines(void)
         if (key)
             all &= command(key, ml);
     }
-    if (ferror(stdin)) {                // the rest is not known
+    if (!feof(stdin)) {                 // the rest is not known
         perror("pour: standard input");
         exit(2);
     }

@@ -285,7 +285,7 @@ static void run_lines(sender *s)
         if (key)
             run(s, key, ml);
     }
-    if (ferror(stdin))                  // the rest is not known
+    if (!feof(stdin))                   // the rest is not known
         connection_die(&s->broker, "standard input", strerror(errno));
     free(line);
 }

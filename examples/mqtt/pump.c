@@ -191,7 +191,8 @@ int pump_look(pump_driver *p, const pump_order *order)
         else if (strcmp(line, ends) == 0)
             found = PUMP_ENDED;
     }
-    if (log && ferror(log))
+    // Even without an error of the file: there may be no memory for a line.
+    if (found != PUMP_BLIND && !feof(log))
         found = failed(p, strerror(errno));     // PUMP_BLIND
     if (log)
         fclose(log);

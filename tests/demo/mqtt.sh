@@ -164,6 +164,31 @@ $before
 END
 }
 
+# There is no memory for a line of the log: what is in it is not known.
+unread() {
+    cat >"$work/unread.c" <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+ssize_t getline(char **line, size_t *size, FILE *file)
+{
+    (void)line, (void)size, (void)file;
+    errno = ENOMEM;
+    return -1;
+}
+END
+    ${CC:-cc} -fPIC -shared "$work/unread.c" -o "$work/unread.so" ||
+        fail unread.c
+    interrupt j 9 unread_once "$unknown"
+    is "$(count begins j 9) $(count ends j 9)" "1 0"
+}
+unread_once() {
+    run_with="env LD_PRELOAD=$work/unread.so"
+    start_daemon "$broker_port" 1
+    unset run_with
+    ends_with "log: Cannot allocate memory"
+}
+
 # What a log can have of a crash, and when it is not to be believed.
 sensor() {
     poured="0x00 poured 9 ml"
@@ -181,6 +206,7 @@ sensor() {
     is "$(count begins c 9) $(count ends c 9)" "1 1"
     is "$(count begins d 9) $(count ends d 9)" "1 0"
     interrupt i 9 long_ago "$unknown"
+    unread
     interrupt e 9 rotated "$unknown"
     is "$(count begins e 9) $(count ends e 9)" "1 0"
     interrupt f 9 emptied "$unknown"

@@ -260,6 +260,22 @@ prints 1 "folder2.secret: Is a directory" "$B/file" folder2 42 'pour 5 ml'
     sh -c '"$0" 5683 <folder' "$B/coap/pour"
 [ ! -x "$B/pour" ] || prints 1 "standard input: Is a directory" \
     sh -c '"$0" --port 1 <folder' "$B/pour"
+# Nor is a line for which there is no memory.
+preloaded lines <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+ssize_t getline(char **line, size_t *size, FILE *file)
+{
+    (void)line, (void)size, (void)file;
+    errno = ENOMEM;
+    return -1;
+}
+END
+[ ! -x "$B/coap/pour" ] || prints 2 "standard input: Cannot allocate memory" \
+    env LD_PRELOAD="$work/lines.so" "$B/coap/pour" 5683
+[ ! -x "$B/pour" ] || prints 1 "standard input: Cannot allocate memory" \
+    env LD_PRELOAD="$work/lines.so" "$B/pour" --port 1
 [ ! -x "$B/modbus/master" ] ||      # a word is missing: nothing was poured
     prints 2 "lets the gateway" "$B/modbus/master" 1502
 prints 2 "another secret" "$B/inspect" --secret-file other.secret journal
