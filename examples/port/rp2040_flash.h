@@ -22,9 +22,10 @@
    written (a debug build of the SDK asserts).  So it is, too, where
    pico_multicore is linked and that core does not run: then define
    PICO_FLASH_ASSUME_CORE1_SAFE=1.  A core that waits with interrupts off cannot
-   be parked: so the lock is a mutex, no critical section.  (Under FreeRTOS take
-   that of freertos.h: a task that waits for the SDK's may keep a lower one from
-   giving it back.) */
+   be parked: so the lock is a mutex, no critical section.  Do not call it from
+   interrupts: there it waits 5 s for the program that is interrupted.  (Under
+   FreeRTOS take that of freertos.h: a task that waits for the SDK's may keep a
+   lower one from giving it back.) */
 #ifndef RP2040_FLASH_H
 #define RP2040_FLASH_H
 

@@ -47,9 +47,13 @@ typedef struct zephyr_flash {
       .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
       .prog_size = (granule), .erased = 0xFF, .verify = 1 }
 
-/* The mutex may be taken twice by one thread; the table refuses such a call. */
+/* The mutex may be taken twice by one thread; the table refuses such a call.
+   An interrupt can neither wait for it nor own it: let it hand the command to a
+   thread. */
 static inline int zephyr_lock(void *mutex)
 {
+    if (k_is_in_isr())
+        return -EWOULDBLOCK;
     return k_mutex_lock((struct k_mutex *)mutex, K_FOREVER);
 }
 

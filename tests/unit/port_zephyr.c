@@ -11,6 +11,7 @@ enum { BEFORE = 5 * 4096 };             // of the flash, before the partition
 static struct flash_area area;
 static uint32_t align, page;
 static uint8_t erased;
+static bool interrupted;
 
 static zephyr_flash map;
 static const idem_storage storage = ZEPHYR_STORAGE(&map, 4096, SECTORS,
@@ -91,6 +92,11 @@ int k_mutex_unlock(struct k_mutex *mutex)
     return 0;
 }
 
+bool k_is_in_isr(void)
+{
+    return interrupted;
+}
+
 static void make(void)
 {
     area.fa_off = BEFORE;
@@ -160,4 +166,16 @@ TEST(the_lock_is_the_mutex)
     is(mutex.count, 1);
     zephyr_unlock(&mutex);
     is(mutex.count, 0);
+}
+
+/* There it would be that of the thread which is interrupted. */
+TEST(an_interrupt_is_refused_the_mutex)
+{
+    K_MUTEX_DEFINE(mutex);
+
+    interrupted = true;
+    is(zephyr_lock(&mutex), -EWOULDBLOCK);
+    is(mutex.count, 0);
+    interrupted = false;
+    is(zephyr_lock(&mutex), 0);
 }

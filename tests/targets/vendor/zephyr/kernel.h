@@ -3,6 +3,7 @@
 #ifndef ZEPHYR_KERNEL_H
 #define ZEPHYR_KERNEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,6 +15,7 @@ typedef struct { int64_t ticks; } k_timeout_t;
 
 int k_mutex_lock(struct k_mutex *mutex, k_timeout_t timeout);
 int k_mutex_unlock(struct k_mutex *mutex);
+bool k_is_in_isr(void);
 uint32_t k_uptime_get_32(void);
 
 #endif
