@@ -113,9 +113,8 @@ static void on_message(struct mosquitto *m, void *ctx,
     command c;
 
     // A retained one comes again whenever a gateway subscribes, even after its
-    // retention.  What may have come long ago is left, too: its answer may be
-    // forgotten.  Its sender asks again.
-    if (message->retain || connection_age(&g->broker) > 1000LL * IN_HAND_S)
+    // retention.
+    if (message->retain)
         return;
     command_open(&c, g, message, properties);
     if (g->no_idem)

@@ -12,9 +12,8 @@ static void on_message(struct mosquitto *m, void *ctx,
     command c;
 
     // One call of mosquitto_loop may bring several.  After a signal they are
-    // left, as if they came later: their senders ask again.  So are those that
-    // may have come long ago: their answers may be forgotten.
-    if (*d->stop || connection_age(&d->broker) > 1000LL * IN_HAND_S)
+    // left, as if they came later: their senders ask again.
+    if (*d->stop)
         return;
     command_open(&c, d, message, properties);
     // A broker gives a retained message to everybody who comes, for ever: also

@@ -411,6 +411,22 @@ suspended() {
     stop_daemon
 }
 
+# Nor if it was suspended when it had read that, and had not looked it up yet.
+suspended_late() {
+    make_clock pumpd
+    make_nap
+    run_with="with_clocks pumpd env LD_PRELOAD=$work/clock.so:$work/nap.so"
+    start_daemon "$broker_port" 1
+    unset run_with
+    is "$(ask c 5)" "c 5 0x00 poured 5 ml"
+    echo "$work/pumpd.ahead" >"$work/nap"
+    publish panel c 5
+    is "$(ask d 5)" "d 5 0x00 poured 5 ml"
+    [ ! -e "$work/nap" ] || fail "it was not suspended: the test shows nothing"
+    is "$(count begins c 5)" 1
+    stop_daemon
+}
+
 # Its machine sleeps for a day while it pours: the pump has run on, and is
 # stopped at once.
 asleep() {
@@ -533,7 +549,7 @@ scene sensor sensor lost
 scene damaged records_lost
 scene hostile hostile flood given_up
 scene ended ended
-scene suspended suspended
+scene suspended suspended suspended_late
 scene asleep asleep
 scene round come_round
 scene slow slow

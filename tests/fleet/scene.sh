@@ -142,6 +142,28 @@ suspended() {
     echo "suspended: a gateway leaves what came long ago"
 }
 
+# Nor if it was suspended when it had read that, and had not looked it up yet.
+suspended_late() {
+    begin_scene suspended_late
+    make_clock gateway
+    make_nap
+    run_with="with_clocks gateway env LD_PRELOAD=$work/clock.so:$work/nap.so"
+    start_gateway 1 --store "$redis_url#suspended_late"
+    unset run_with
+    wait_for test -s "$work/$name/ready-1"
+    "$pour" --port "$broker_port" a 3 >"$work/$name/answer"
+    printf '%s\n' "$work/gateway.ahead" "$work/redis.ahead" >"$work/nap"
+    mosquitto_pub -V 5 -p "$broker_port" -q 1 -t pump/panel/command -m 3 \
+        -D publish correlation-data a
+    "$pour" --port "$broker_port" b 3 >>"$work/$name/answer"
+    [ ! -e "$work/nap" ] ||
+        fail "suspended late: it was not: the test shows nothing"
+    [ "$(grep -c "begins.* 61 3" "$work/$name/log")" = 1 ] ||
+        fail "suspended late: poured again: $(cat "$work/$name/log")"
+    end_scene 1
+    echo "suspended late: nor does it execute that after its claim"
+}
+
 # The log that shows what was done is not what it was: no gateway goes on.
 logs() {
     for fault in missing empty foreign; do
@@ -252,6 +274,7 @@ logs
 another_log
 ended
 suspended
+suspended_late
 longer
 slow "$redis_url"
 kills=8 count=250
