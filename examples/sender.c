@@ -322,6 +322,14 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
     }
 }
 
+/* A refusal's result of idem.h, but for one that is none: nobody may take it
+   for done. */
+static int read_refusal(int result)
+{
+    return result == IDEM_OK || result == IDEM_REPLAY || result == IDEM_DONE
+               ? IDEM_SILENCE : result;
+}
+
 /* A message's answer, as a result of idem.h */
 static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
 {
@@ -333,7 +341,7 @@ static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
         return IDEM_BUSY;
     }
     if (m->result == PROTOCOL_REFUSED && m->payload_len == 1)
-        return (int8_t)m->payload[0];
+        return read_refusal((int8_t)m->payload[0]);
     return IDEM_SILENCE;
 }
 

@@ -134,6 +134,14 @@ static int decide(pending *p, int answer, uint32_t retry_after_ms,
     return verdict;
 }
 
+/* A refusal's result of idem.h, but for one that is none: nobody may take it
+   for done. */
+static int read_refusal(int result)
+{
+    return result == IDEM_OK || result == IDEM_REPLAY || result == IDEM_DONE
+               ? IDEM_SILENCE : result;
+}
+
 /* A message's answer, as a result of idem.h */
 static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
 {
@@ -148,7 +156,8 @@ static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
             *retry_after_ms = protocol_get16(m->payload);
         return IDEM_BUSY;
     case PROTOCOL_REFUSED:
-        return m->payload_len == 1 ? (int8_t)m->payload[0] : IDEM_SILENCE;
+        return m->payload_len == 1 ? read_refusal((int8_t)m->payload[0])
+                                   : IDEM_SILENCE;
     default:
         return IDEM_SILENCE;
     }

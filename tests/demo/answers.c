@@ -7,13 +7,15 @@
 #undef main
 
 static uint8_t result = PROTOCOL_DONE;
+static uint8_t refusal;                 /* the payload of PROTOCOL_REFUSED */
 
 static void hear(const char *from, uint8_t kind, size_t key_len, uint32_t left)
 {
     protocol_message m = {
         .kind = kind, .result = result,
         .scope_len = (uint8_t)strlen(from), .key_len = (uint8_t)key_len,
-        .scope = (const uint8_t *)from, .key = s.open[0].number
+        .scope = (const uint8_t *)from, .key = s.open[0].number,
+        .payload = &refusal, .payload_len = result == PROTOCOL_REFUSED
     };
 
     take_answer(&m, clock_ms());
@@ -35,6 +37,22 @@ static void ends(uint8_t with, int failed)
         return;
     fprintf(stderr, "answers: result %u: status %d\n", with, s.failed);
     exit(1);
+}
+
+/* A refusal is never "done", whatever number is in it. */
+static void refuse(void)
+{
+    static const uint8_t no_refusals[] = { IDEM_OK, IDEM_REPLAY, IDEM_DONE };
+
+    put((const uint8_t *)"p\005\000", 3, clock_ms());
+    result = PROTOCOL_REFUSED;
+    for (size_t i = 0; i < sizeof no_refusals; i++) {
+        refusal = no_refusals[i];
+        hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
+    }
+    refusal = IDEM_TOO_OLD;
+    hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
+    result = PROTOCOL_DONE;
 }
 
 /* An outbox may have more commands than are taken now, of a build with a larger
@@ -113,6 +131,7 @@ int main(int argc, char **argv)
     ends(PROTOCOL_DONE, 0);
     ends(PROTOCOL_FAILED, 1);
     ends(PROTOCOL_LOOK, 1);
+    refuse();
     sleep_for_a_month();
     run_for_two_months();
     reopen_all(argv[1]);

@@ -10,7 +10,10 @@
 static void hear(uint32_t index, uint8_t result)
 {
     traffic_command command;
-    protocol_message m = { .kind = PROTOCOL_ANSWER, .result = result };
+    static const uint8_t done = IDEM_DONE;      // which is no refusal
+    protocol_message m = { .kind = PROTOCOL_ANSWER, .result = result,
+                           .payload = &done,
+                           .payload_len = result == PROTOCOL_REFUSED };
 
     traffic_make(&command, c.seed, index);
     m.scope = (const uint8_t *)command.scope;
@@ -52,6 +55,12 @@ int main(void)
     hear(1, PROTOCOL_LOOK);
     hear(1, PROTOCOL_LOOK);             // a repeated frame
     hear(2, PROTOCOL_FAILED);
+    c.open[0].first_ms = clock_ms();    // the last one may be asked for again
+    hear(3, PROTOCOL_REFUSED);
+    if (c.answered != 3) {
+        fputs("controller: a refusal is taken for an outcome\n", stderr);
+        return 1;
+    }
     hear(3, PROTOCOL_DONE);
     return run();
 }
