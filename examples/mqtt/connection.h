@@ -120,7 +120,8 @@ static inline int connection_first(connection *c, struct mosquitto *m,
     return result;
 }
 
-/* After each turn of libmosquitto: notes if all that had come was read. */
+/* After each turn of libmosquitto: notes if all that had come was read.  (With
+   TLS ask SSL_pending(mosquitto_ssl_get(m)) too: that has read ahead.) */
 static inline void connection_look(connection *c, struct mosquitto *m)
 {
     struct pollfd in = { mosquitto_socket(m), POLLIN, 0 };
