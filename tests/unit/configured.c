@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * With IDEM_CONFIG the configuration is known when compiling: the table works as
- * any other, and takes no configuration but that, or that with another secret.
+ * With IDEM_CONFIG the configuration is known when compiling: the table takes no
+ * configuration but that, or that with another secret.  That it works as any
+ * other is shown by check/configured.c.
  */
 static unsigned mistakes;
 #define IDEM_MISUSE() ((void)mistakes++)
@@ -23,10 +24,7 @@ static idem_table table;
 static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 4, 8) + 3) / 4];
 static idem_claim claim;
 static idem_reply reply;
-static char back[16];
-static const idem_request request = { .key = "a", .key_len = 1,
-                                      .buffer = back,
-                                      .buffer_size = sizeof back };
+static const idem_request request = { .key = "a", .key_len = 1 };
 
 static int nothing(void *ctx)
 {
@@ -48,48 +46,6 @@ static void on_new_storage(void)
 {
     begin_new_storage();
     mistakes = 0;
-}
-
-TEST(s2_an_outcome_is_replayed_after_a_restart)
-{
-    const idem_outcome outcome = { .code = 7, .response = "poured",
-                                   .response_len = 6, .state = "full",
-                                   .state_len = 4 };
-    char state[4];
-    size_t len = sizeof state;
-
-    on_new_storage();
-    is(opened(&the_one), IDEM_OK);
-    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
-    is(opened(&the_one), IDEM_OK);
-    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_RECOVER);
-    is(idem_complete(&table, &claim, &outcome, 1), IDEM_OK);
-    is(opened(&the_one), IDEM_OK);
-    is(idem_begin(&table, &claim, &reply, &request, 2), IDEM_REPLAY);
-    is(reply.code, 7);
-    is(reply.response_len, 6);
-    assert_memory_equal(back, "poured", 6);
-    is(idem_state(&table, state, &len), IDEM_OK);
-    is(len, 4);
-    assert_memory_equal(state, "full", 4);
-    is(idem_check(&table), 0);
-    is(mistakes, 0);
-}
-
-TEST(s7_a_full_table_refuses)
-{
-    idem_request other = request;
-    int i;
-
-    on_new_storage();
-    is(opened(&the_one), IDEM_OK);
-    for (i = 0; i < 4; i++) {
-        other.key = &"abcde"[i];
-        is(idem_begin(&table, &claim, &reply, &other, 0), IDEM_EXECUTE);
-    }
-    other.key = "e";
-    is(idem_begin(&table, &claim, &reply, &other, 0), IDEM_E_FULL);
-    is(idem_check(&table), 0);
 }
 
 TEST(another_configuration_is_refused_and_explained)
