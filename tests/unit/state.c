@@ -147,34 +147,6 @@ TEST(s4_a_pour_whose_outcome_was_lost_is_not_poured_again)
     is(looks, 1);
 }
 
-/* Any bit of what two pours have written. */
-TEST(s4_no_flipped_bit_makes_a_third_pour)
-{
-    static unsigned char whole[sizeof bytes];
-    unsigned refused = 0;
-
-    blank();
-    pour_five("first");
-    pour_five("second");
-    memcpy(whole, bytes, sizeof bytes);
-    for (size_t i = 0; i < 8 * sizeof bytes; i++) {
-        uint8_t meter[DEVICE_STATE_MAX] = { 0 };
-        size_t len = sizeof meter;
-
-        if (!whole[i / 8])
-            continue;
-        memcpy(bytes, whole, sizeof bytes);
-        bytes[i / 8] ^= (unsigned char)(1u << i % 8);
-        restart();
-        pour_five("first");
-        pour_five("second");
-        refused += looks;
-        is(idem_state(&dispenser.table, meter, &len), IDEM_OK);
-        assert_true(protocol_get32(meter + 4) <= 10);
-    }
-    assert_true(refused > 0);
-}
-
 /* An outcome that idem_run cannot record is a failure with a code.  Its command
    was executed, and no answer is that it was not. */
 TEST(after_an_invalid_outcome_the_answer_is_to_look)
