@@ -275,7 +275,7 @@ part_tests() {
         "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os
         $narrow"
     RUNNER=
-    unit="threads group"
+    unit=group
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys life journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"

@@ -3,8 +3,9 @@
  * Shows that many threads can share a sync (S2, S4, S10): idem_sync without the
  * lock, and examples/group.h.  Only records written before the sync began count
  * as durable; if a sync fails, it fails for all that wait for it, and for a
- * call that begins a sector meanwhile; one sync runs at a time; shared data is
- * written only under a lock (run it with gcc -fsanitize=thread, too).
+ * call that begins a sector meanwhile; one sync runs at a time; of threads that
+ * want the same keys each is executed once (S1); shared data is written only
+ * under a lock (run it with gcc -fsanitize=thread, too).
  *
  * First all in one thread: during a sync other calls are made, each of their
  * operations is cut, and each sync fails.  Then with threads, on the storage
@@ -477,7 +478,7 @@ static group all;
 // Each thread has keys of its own, which it alone knows.
 static struct worker {
     pthread_t thread;
-    uint32_t first;
+    uint32_t first, random;
     int answered[KEYS / THREADS];   // what it was answered: a state, or DONE
     int effects[KEYS / THREADS];
     int wrong;
@@ -515,7 +516,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void run_threads(void)
+static void run_threads(void *(*work_of_one)(void *))
 {
     static const group fresh = GROUP_INITIALIZER;
 
@@ -523,7 +524,8 @@ static void run_threads(void)
     memset(workers, 0, sizeof workers);
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i].first = i * (KEYS / THREADS);
-        is(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        is(pthread_create(&workers[i].thread, NULL, work_of_one,
+                          &workers[i]), 0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
         is(pthread_join(workers[i].thread, NULL), 0);
@@ -547,12 +549,84 @@ static void assert_answers_hold(void)
     }
 }
 
+static uint32_t effects[KEYS];
+
+/* Asks for a key until it is finished, whoever finishes it.  One attempt in
+   four is given back: who comes next starts anew. */
+static void see_to(struct worker *w, uint32_t key)
+{
+    for (;;) {
+        idem_claim claim;
+        int result = begin(&claim, key);
+        if (result == IDEM_BUSY) {
+            (void)sched_yield();
+            continue;
+        }
+        w->wrong += result != IDEM_EXECUTE && result != IDEM_REPLAY;
+        if (result != IDEM_EXECUTE)
+            return;
+        if ((w->random = flash_mix(w->random + 1)) % 4 == 0) {
+            w->wrong += idem_release(&table, &claim, 0) != IDEM_OK;
+            continue;
+        }
+        effects[key]++;
+        w->wrong += idem_renew(&table, &claim, 0, 0) != IDEM_OK;
+        if (w->random % 8 == 1)
+            (void)sched_yield();
+        w->wrong += complete(&claim, key) != IDEM_OK;
+        return;
+    }
+}
+
+/* All begin at nearly the same place, so they meet often; then what that order
+   has left out. */
+static void *share(void *arg)
+{
+    struct worker *w = (struct worker *)arg;
+
+    w->random = w->first;
+    for (uint32_t i = 0; i < 2 * KEYS; i++)
+        see_to(w, i < KEYS ? i ^ (w->random & 3) : i - KEYS);
+    w->wrong += idem_maintain(&table, 0) < 0;
+    return NULL;
+}
+
+TEST(s1_s2_s4_threads_that_share_keys_execute_each_once)
+{
+    for (int round = 0; round < 20; round++) {
+        begin_anew(IDEM_EACH);
+        memset(effects, 0, sizeof effects);
+        run_threads(share);
+        is(idem_check(&table), 0);
+        is(table.stats.fenced, 0);
+        power_cut(2);
+        is(table.used, KEYS);
+        for (uint32_t key = 0; key < KEYS; key++) {
+            idem_claim claim;
+            is(effects[key], 1);
+            is(begin(&claim, key), IDEM_REPLAY);
+        }
+    }
+}
+
+/* .. and does not wait for itself. */
+TEST(who_holds_the_lock_is_refused)
+{
+    pthread_mutex_t mutex;
+
+    is(threads_init(&mutex), 0);
+    is(threads_lock(&mutex), 0);
+    is(threads_lock(&mutex), EDEADLK);
+    threads_unlock(&mutex);
+    is(pthread_mutex_destroy(&mutex), 0);
+}
+
 TEST(s2_s4_power_cuts_in_the_middle_of_a_group)
 {
     for (uint32_t n = 0, off = 1; off && n < 400; n += 7) {
         begin_anew(IDEM_BATCH);
         flash_cut(&cells, n, n % 2);           // not begun; or done
-        run_threads();
+        run_threads(work);
         off = (uint32_t)cells.off;
         power_cut(2 + n % 3);
         assert_answers_hold();
@@ -564,7 +638,7 @@ TEST(s2_s4_s10_a_failed_sync_in_the_middle_of_a_group)
     for (uint32_t n = 0, failed = 1; failed; n += 2) {
         begin_anew(IDEM_BATCH);
         flash_fail(&cells, FLASH_SYNC, n, FLASH_HALF, 0);
-        run_threads();
+        run_threads(work);
         failed = (uint32_t)(sync_error != 0);
         if (failed)
             is(group_sync(&all, &table), IDEM_E_STORAGE);
@@ -661,7 +735,7 @@ TEST(a_file_is_synced_by_one_at_a_time_until_that_fails)
         kernel_syncs = at_once = after_failure = 0;
         configure(&file.storage, IDEM_BATCH);
         is(open_table(), IDEM_OK);
-        run_threads();
+        run_threads(work);
         is(at_once, 0);
         is(after_failure, 0);
         failed = kernel_syncs == failing;
