@@ -595,53 +595,6 @@ TEST(s7_refused_numbers_leave_room_for_outcomes)
     run("Cm:ok Bm:replay");
 }
 
-/* Two senders, whose numbers and epochs go on; over restarts, idle time and
-   power that fails anywhere. */
-static void a_life(const medium *m, const char *modes, uint32_t seed)
-{
-    enum { CALLS = 700, NUMBERS = 45 };     // of a sender
-    device *d = device_on(m, modes);
-
-    d->medium.watch = device_tear;
-    for (unsigned i = 0; i < CALLS && !d->lost; i++) {
-        uint32_t c = seed = flash_mix(seed + 1), at = i * (NUMBERS - 3) / CALLS;
-        unsigned key = 2 * (at + c % 4) + (c >> 2 & 1);
-        int result;
-        if (at > 4 && (c >> 3) % 3 == 0)
-            key -= 2 * ((c >> 5) % (at < 12 ? at : 12));
-        d->now += (c >> 9) % 8 ? (c >> 12) % (RETENTION / 16)
-                               : (c >> 12) % (2 * LEASE);
-        seed = c = flash_mix(seed + 1);
-        if (c % 12 == 0 && d->harm < 2) {
-            d->tear = c >> 4;
-            flash_cut(&d->medium, (c >> 8) % 6, 0);
-        }
-        result = answer('B', key);
-        if (d->medium.off)
-            ;
-        else if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-            (void)((c >> 12) % 5 > 1 ? answer('C', key)
-                   : (c >> 12) % 5   ? answer('R', key) : 0);
-        run(d->medium.off || (c >> 16) % 15 == 0 ? "P"
-            : (c >> 20) % 9 == 0                 ? "M"
-            : (c >> 24) % 3 == 0                 ? "Y" : "");
-    }
-}
-
-TEST(s4_no_number_is_ever_executed_twice)
-{
-#define TWO "capacity=4 quota=3 senders=2 scopes=2 most=9 "
-    static const char *const modes[] = {
-        TWO, TWO "evict", TWO "volatile", TWO "volatile evict", TWO "batch",
-        TWO "batch evict",
-    };
-
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t i = 0; i < COUNT(modes); i++)
-            for (uint32_t seed = 1; seed < 9; seed++)
-                a_life(media[m], modes[i], seed);
-}
-
 /* Flags, options, no slot, one byte of time; then the hash of the scope, sequence
    and epoch of the floor, the check. */
 TEST(the_record_of_a_floor_is_as_long_as_its_fields)
