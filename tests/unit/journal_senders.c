@@ -602,13 +602,3 @@ TEST(the_record_of_a_floor_is_as_long_as_its_fields)
     device_on(&nor, "beside=10 Bc L" OVER "Ba:old");
     is(newest().len, 4 + 8 + 8 + 4);
 }
-
-/* The newest record, which is rewritten, is no floor without an entry. */
-TEST(a_floor_without_an_entry_is_not_rewritten)
-{
-    device_on(&nor, "capacity=4 quota=1 evict senders=2 scopes=3 most=9 "
-                    "B0,retention=9000000 B1,retention=1000 wait300000000 "
-                    "B1,retention=9000000:old unjudged +senders=1 P "
-                    "B3,retention=9000000:full");
-    is(relocated(), 0);
-}
