@@ -40,19 +40,19 @@ UNIT = QUICK if SHORT else PLAIN            # tcc knows no TEST
 SHARED = ["-fPIC", "-shared"]
 REASON = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 
-# name: source, arguments
+# name: source, arguments, options
 JUDGES = {
-    "crash": ("tests/storage/crash.c", ["--short", "--first"]),
-    "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"]),
-    "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"]),
+    "crash": ("tests/storage/crash.c", ["--short", "--first"], []),
+    "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"], []),
+    "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"], []),
+    "images": ("fuzz/lives.c", ["3000", "12000"], ["-DIMAGE"]),
 }
 SOUND = {"crash": ["--geometry", "nor8"]}   # in the short form, without a fault
 SLOWEST = ["model", "lives"]            # of the unit tests
 
 # Of the unit tests those that find most in least time, with a library of tcc
 FIRST = ["full", "clock", "life", "keys", "api", "journal_time", "senders",
-         "journal_rotation", "journal_opening", "table", "burst",
-         "journal_damage"]
+         "journal_rotation", "journal_opening", "table", "journal_damage"]
 # Then those, with one of the compiler
 SECOND = ["numbers", "journal", "journal_failing", "journal_senders"]
 
@@ -127,7 +127,7 @@ class Finders:
         rest = sorted(names - set(FIRST + SECOND), key=lambda name: (
             name in SLOWEST, name in self.own, name))
         self.units = [name for name in FIRST + SECOND if name in names] + rest
-        self.tests = self.units + ["extremes", "erases", "crash"]
+        self.tests = self.units + ["extremes", "erases", "images", "crash"]
 
     @staticmethod
     def implements(path):
@@ -177,15 +177,15 @@ class Finders:
     def run(self, name, directory, seconds, more=()):
         """One test of the header in a directory: as passes() does."""
         if name in JUDGES:
-            source, arguments = JUDGES[name]
+            source, arguments, options = JUDGES[name]
         else:
-            source, arguments = "tests/unit/%s.c" % name, []
+            source, arguments, options = "tests/unit/%s.c" % name, [], []
         inside = name not in self.units or name in self.own
         library = self.library(directory, FIRST[0] if inside else name)
         program = (directory if inside else self.bin) + "/" + name
         compiler = QUICK if name in self.units else TCC if SHORT else PLAIN
         if not library or inside and not compiles(
-                compiler + ["-I" + directory] + INCLUDES + [
+                compiler + options + ["-I" + directory] + INCLUDES + [
                     source, "-o", program, "-L" + library, "-lidem",
                     "-lcmocka", "-lpthread"]):
             return "does not compile"
