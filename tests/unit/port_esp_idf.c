@@ -16,10 +16,6 @@ enum { ROW = 16 };
 static esp_partition_t partition;
 static idem_storage storage;
 
-static void chip_power(void)
-{
-}
-
 static void mix(uint32_t *to, const uint32_t *from, uint32_t key)
 {
     for (int i = 0; i < 2; i++)

@@ -13,10 +13,6 @@ enum { SECTORS = 8 };
 static idem_storage storage = NRF_NVMC_STORAGE(0, SECTORS);
 static uint32_t page_size, flash_size;
 
-static void chip_power(void)
-{
-}
-
 /* Registers have 32 bits, this machine's addresses may have more. */
 static uint32_t offset(uint32_t address)
 {

@@ -29,10 +29,6 @@ static qmi_hw_t registers = { { PARTITION / 4096 } };
 qmi_hw_t *const qmi_hw = &registers;
 #endif
 
-static void chip_power(void)
-{
-}
-
 bool flash_safe_execute_core_init(void)
 {
     return true;

@@ -23,7 +23,7 @@ static struct model {
 static spi_nor nor;
 static const idem_storage storage = SPI_NOR_STORAGE(&nor, SECTORS);
 
-static void chip_power(void)
+static void power(void)
 {
     model.enabled = model.busy = 0;
     nor.erased = 0;
@@ -150,6 +150,7 @@ static void make(void)
     nor.base = 1 * MB;
     nor.patience = 1000;
     chip_storage = &storage;
+    chip_power = power;
     chip_make(FLASH_NOR, SPI_NOR_SECTOR, SECTORS, 1);
     assert_true(spi_nor_start(&storage) == NULL);
 }

@@ -17,10 +17,6 @@ static zephyr_flash map;
 static const idem_storage storage = ZEPHYR_STORAGE(&map, 4096, SECTORS,
                                                    GRANULE);
 
-static void chip_power(void)
-{
-}
-
 int flash_area_open(uint8_t id, const struct flash_area **fa)
 {
     *fa = &area;
@@ -107,14 +103,6 @@ static void make(void)
     chip_storage = &storage;
     chip_make(FLASH_NOR, 4096, SECTORS, GRANULE);
     is(zephyr_flash_start(&storage, FIXED_PARTITION_ID(idem)), 0);
-}
-
-TEST(a_program_that_did_nothing_is_a_failure)
-{
-    make();
-    is(chip_open(), IDEM_OK);
-    chip_protected = 1;
-    is(chip_work(), 0);
 }
 
 TEST(a_partition_that_does_not_fit_is_refused)

@@ -72,7 +72,7 @@ static const idem_storage storage = STM32_FLASH_STORAGE(&where, SECTORS);
 static int locked, cached, nmis, hangs;
 static int worn;                        // words take nothing, unreported
 
-static void chip_power(void)
+static void power(void)
 {
     memset(&registers, 0, sizeof registers);
     registers.SR = OLD_ERROR;
@@ -208,6 +208,7 @@ static void make(void)
 #endif
     where.page = BEFORE;
     chip_storage = &storage;
+    chip_power = power;
     chip_make(FLASH_ECC, STM32_FLASH_PAGE, SECTORS, STM32_FLASH_WORD);
 }
 
