@@ -120,20 +120,6 @@ TEST(waits_are_spread_over_all_there_is)
     }
 }
 
-/* Someone who follows it with nobody there: sends so often, and stops. */
-TEST(a_sender_without_an_answer_ends)
-{
-    idem_sent sent = { 0 };
-
-    for (sent.times = 1; retry(&defaults, &sent, IDEM_SILENCE) == IDEM_RESEND;
-         sent.times++) {
-        assert_true(sent.times < 1000);
-        sent.elapsed_ms += delay;
-    }
-    assert_true(sent.elapsed_ms <= 12 * HOUR);
-    assert_true(sent.elapsed_ms + MINUTE > 12 * HOUR);
-}
-
 /* The same in 64 bits, which nothing here overflows; 0 for giving up. */
 static uint64_t expected(const idem_patience *p, const idem_sent *s)
 {
