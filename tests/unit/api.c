@@ -548,24 +548,6 @@ TEST(run_whose_handler_closes_the_table_does_not_deny_the_effect)
     }
 }
 
-/* A reply is written, whatever was in it. */
-TEST(a_reply_need_not_be_initialised)
-{
-    idem_request rq = { .key = "errand", .key_len = 6 };
-    idem_reply reply;
-    ending e = endings[0];
-
-    start("ram", LOCK);
-    is(idem_run(the.table, &reply, &rq, end_so, &e, tick), IDEM_DONE);
-    memset(&reply, 0x5A, sizeof reply);
-    is(idem_run(the.table, &reply, &rq, end_so, &e, tick), IDEM_REPLAY);
-    is(reply.response_len, 2);
-    memset(&reply, 0x5A, sizeof reply);
-    is(idem_run(the.table, &reply, NULL, end_so, &e, tick), IDEM_E_ARG);
-    assert_false(reply.claim.token);
-    unit_misuse = 0;
-}
-
 /* --------------------------------------------------------- results in words */
 
 TEST(every_result_has_its_own_text)
