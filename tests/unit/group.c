@@ -208,11 +208,6 @@ static int complete(const idem_claim *claim, uint32_t key)
     return idem_complete(&table, claim, &outcome, 0);
 }
 
-static int grants(int result)
-{
-    return result == IDEM_EXECUTE || result == IDEM_RECOVER;
-}
-
 /* --------------------------------------------- >>aside  all in one thread */
 
 // What a key may be found to be after a cut: all that it has been since a sync.
@@ -542,7 +537,8 @@ static void assert_answers_hold(void)
         uint32_t i = key - w->first;
         idem_claim claim;
         int result = begin(&claim, key);
-        assert_true(result == IDEM_REPLAY || grants(result));
+        assert_true(result == IDEM_REPLAY || result == IDEM_EXECUTE ||
+                    result == IDEM_RECOVER);
         assert_true(w->effects[i] <= 1);
         assert_true(w->answered[i] != DONE || result == IDEM_REPLAY);
         assert_true(!w->effects[i] || result != IDEM_EXECUTE);

@@ -383,21 +383,15 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_uncounted)
     }
 }
 
-/* Saves a journal of few sectors, each with a key. */
-static void save_young(unsigned heads)
-{
-    device_on(&nor, "");
-    for (unsigned n = 1; n <= heads; n++)
-        run_of("P A@", n);
-    save();
-}
-
-/* The same of a journal of few sectors, which is not taken for blank; then the
+/* The same of a journal of few sectors, each with a key, which is not taken for blank; then the
    first write is cut. */
 TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_uncounted)
 {
     for (unsigned heads = 1; heads <= 3; heads++) {
-        save_young(heads);
+        device_on(&nor, "");
+        for (unsigned n = 1; n <= heads; n++)
+            run_of("P A@", n);
+        save();
         for (uint32_t many = 1; many < 4000; many += 1 + many / 64)
             for (int blank = 0; blank < 2; blank++) {
                 if (open_without(0, many, blank ? FLASH_OK : FLASH_E_FAULT) !=
