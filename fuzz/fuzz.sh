@@ -4,6 +4,8 @@
 #     arriving    keys from text, compared with a slow parser
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
+#     template    the harness for users to start from; it must find an injected
+#                 bug
 #     lives       not a fuzzer: random calls, with both kinds of index, random
 #                 images, and random calls with weak checks.  SEEDS: how many,
 #                 FIRST: the first of them
@@ -14,7 +16,7 @@
 #
 #     fuzz.sh [PART...]       these; TIME=300 seconds for each, and fuzzer
 #     SHORT=1 fuzz.sh         the seeds, and some thousand executions each, under
-#                             the first sanitizers
+#                             the first sanitizers; not the injected bug
 # SEED: the seed of the fuzzers, 1 by default.
 #
 # An input that makes a harness abort is left in build/fuzz; to see its calls
@@ -86,8 +88,10 @@ harness() {
     clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" \
         -o "$out/$name"
     if [ "${SHORT:-}" = 1 ]; then
-        runs=10000
-        [ "$name" != arriving ] || runs=100000
+        case $name in
+        arriving)   runs=100000 ;;
+        *)          runs=10000 ;;
+        esac
         libfuzzer "$name" "$name" -runs=$runs
         return
     fi
@@ -98,6 +102,27 @@ harness() {
     afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" \
         -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
     afl "$name"
+}
+
+# injected: the bug in template.c is found by both, and not something else
+injected() {
+    clang-19 $flags -fsanitize=fuzzer $sanitize -DINJECT fuzz/template.c \
+        -o "$out/injected"
+    afl-clang-fast $flags -fsanitize=fuzzer -DINJECT fuzz/template.c \
+        -o "$out/injected-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+    cc $flags -DREPLAY -DINJECT fuzz/template.c -o "$out/replay"
+    "$out/injected" -max_total_time=60 -max_len=512 -timeout=60 -seed=1 \
+        -artifact_prefix="$out/injected-" "$out/seeds/template" \
+        > "$out/log" 2>&1 || :
+    AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
+        AFL_NO_AFFINITY=1 AFL_BENCH_UNTIL_CRASH=1 afl-fuzz -V 60 -s 1 \
+        -t 10000 -i "$out/seeds/template" -o "$out/afl-injected" \
+        -- "$out/injected-afl" > "$out/log" 2>&1 || :
+    for found in "$out"/injected-crash-* "$out"/afl-injected/*/crashes/id*; do
+        "$out/replay" "$found" 2>&1 | grep 'executed twice' ||
+            { echo "FAILED: does not show the injected bug: $found"; exit 1; }
+        echo "found: $(od -An -tx1 "$found" | tr -d '\n')"
+    done
 }
 
 # weak: a header for which half a check is right if 4 of its 16 bits are.  What
@@ -133,16 +158,17 @@ lives() {
     echo "lives: $count of each kind"
 }
 
-rm -rf "$out"/afl-* "$out/seeds"
-for part in ${*:-arriving image calls lives}; do
+rm -rf "$out"/afl-* "$out/seeds" "$out"/injected-crash-*
+for part in ${*:-arriving image calls template lives}; do
     case $part in
     lives)  lives ;;
-    arriving | image | calls)
+    arriving | image | calls | template)
             harness "$part" ;;
-    *)      echo "fuzz: no part $part: arriving image calls lives"
+    *)      echo "fuzz: no part $part: arriving image calls template lives"
             exit 2 ;;
     esac
+    [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected
 done
 [ "${SHORT:-}" != 1 ] ||
-    echo "skipped: AFL++, the memory sanitizer"
+    echo "skipped: AFL++, the memory sanitizer, the injected bug"
 echo "fuzz: $total executions from seed $seed, nothing found"

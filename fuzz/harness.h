@@ -4,8 +4,8 @@
  *
  *     static void run(input *in);
  *
- * for libFuzzer, and for AFL++, whose driver calls LLVMFuzzerTestOneInput
- * persistently.
+ * for libFuzzer, for AFL++, whose driver calls LLVMFuzzerTestOneInput
+ * persistently, and with -DREPLAY a program that runs files.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -23,5 +23,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run(&in);
     return 0;
 }
+
+#ifdef REPLAY
+int main(int argc, char **argv)
+{
+    static uint8_t bytes[65536];
+
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        if (!file) {
+            perror(argv[i]);
+            return 2;
+        }
+        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
+        fclose(file);
+    }
+    return 0;
+}
+#endif
 
 #endif /* HARNESS_H */
