@@ -11,7 +11,6 @@
  *       tenth a duplicate of a random live key, the others claim and complete a
  *       fresh key with a response of 16 bytes and a random code of 16 bits, for
  *       which the oldest expires.
- *   W2  64 live keys, responses of 64.
  *
  * W1 is run again with the numbers of one sender instead of its keys.  Then
  * with each number of live keys, up to the most that eight sectors accept: none
@@ -53,8 +52,7 @@ enum {
     FLASH_SECTORS = 8,
     CAPACITY_MAX = 1000,
     FILE_SECTOR = 262144,
-    RESPONSE_LEN = 16,
-    RESPONSE_MAX = 64,
+    RESPONSE_LEN = KEY_LEN,         // the key itself
     DAY_MS = 86400000,
     M4_KEYS = 10000,
     DEPTH = 64,                     // in flight
@@ -177,7 +175,7 @@ static void device_add_flash(struct device *d, uint32_t granule)
     uint32_t count = FLASH_SECTORS;
 
     check(fits_in_flash(&d->config, granule),
-          "W1 and W2 are in 8 sectors, and these keys need more");
+          "W1 is in 8 sectors, and these keys need more");
     d->bytes = malloc((size_t)count * FLASH_SECTOR);
     check(d->bytes != NULL, "out of memory");
     memset(d->bytes, 0xFF, (size_t)count * FLASH_SECTOR);
@@ -247,30 +245,20 @@ static void larger(double *most, double is)
         *most = is;
 }
 
-/* Its key, over and over. */
-static void make_response(uint8_t response[RESPONSE_MAX], uint64_t number)
-{
-    unsigned i;
-
-    make_key(response, number);
-    for (i = KEY_LEN; i < RESPONSE_MAX; i++)
-        response[i] = response[i - KEY_LEN];
-}
-
 /* Senders, if there are any, send by turns. */
 static int device_begin(struct device *d, uint64_t number, idem_claim *claim,
                         uint32_t now_ms)
 {
-    uint8_t key[RESPONSE_MAX], response[RESPONSE_MAX];
+    uint8_t key[KEY_LEN], response[RESPONSE_LEN];
     uint8_t sender = (uint8_t)(number % SENDERS);
     idem_request request = { .key = key, .key_len = KEY_LEN, .payload = key,
                              .payload_len = KEY_LEN, .buffer = response,
-                             .buffer_size = RESPONSE_MAX };
+                             .buffer_size = RESPONSE_LEN };
     idem_reply reply;
     double us = d->us;
     int result;
 
-    make_response(key, number);
+    make_key(key, number);
     if (d->is_numbered) {
         request.key_len = 0;
         request.epoch = 1;
@@ -282,8 +270,7 @@ static int device_begin(struct device *d, uint64_t number, idem_claim *claim,
     }
     result = idem_begin(&d->table, claim, &reply, &request, now_ms);
     larger(&d->longest_us, d->us - us);
-    check(result != IDEM_REPLAY ||
-          memcmp(response, key, d->config.response_max) == 0,
+    check(result != IDEM_REPLAY || memcmp(response, key, KEY_LEN) == 0,
           "another response");
     return result;
 }
@@ -291,13 +278,13 @@ static int device_begin(struct device *d, uint64_t number, idem_claim *claim,
 static void device_complete(struct device *d, uint64_t number,
                             const idem_claim *claim, uint32_t now_ms)
 {
-    uint8_t response[RESPONSE_MAX];
+    uint8_t response[RESPONSE_LEN];
     idem_outcome outcome = {
-        .response = response, .response_len = d->config.response_max,
+        .response = response, .response_len = RESPONSE_LEN,
         .code = d->has_codes ? (uint16_t)mix(number) : 0 };
     double us = d->us;
 
-    make_response(response, number);
+    make_key(response, number);
     check(idem_complete(&d->table, claim, &outcome, now_ms) == IDEM_OK,
           "complete");
     larger(&d->longest_us, d->us - us);
@@ -314,36 +301,28 @@ static void device_command(struct device *d)
 }
 
 /* ---------------------------------------------------------------------------
-   W1 and W2: what is counted
+   W1: what is counted
    ------------------------------------------------------------------------ */
 
 /* The floor: 36 bytes for a claim, 10 for an outcome beside its response (its
    code is free there), each padded to granules; and the erases that this takes
    where each sector has a header. */
-struct workload {
-    const char *name;
-    uint32_t live, response_len;
-    int is_numbered;
-    double minimal_kb[3], minimal_erases[3];    // per 1000, by granule
-};
+static const struct granule {
+    uint32_t size;
+    double minimal_kb, minimal_erases;  // per 1000 commands
+} granules[] = { { 1, 55.8, 13.7 }, { 8, 64.8, 15.9 }, { 16, 72.0, 17.7 } };
 
-static const struct workload workloads[] = {
-    { "W1", 128, 16, 0, { 55.8, 64.8, 72.0 }, { 13.7, 15.9, 17.7 } },
-    { "W2", 64, 64, 0, { 99.0, 108.0, 115.0 }, { 24.4, 26.6, 28.4 } },
-};
-
-static const uint32_t granules[] = { 1, 8, 16 };
+enum { LIVE = 128 };
 
 struct figures {
     double kb, erases;              // per 1000 commands
     double longest_ms;
 };
 
-static idem_config flash_config(const struct workload *w, uint32_t live)
+static idem_config flash_config(uint32_t live, int is_numbered)
 {
-    return (idem_config){ .capacity = live,
-                          .response_max = (uint16_t)w->response_len,
-                          .senders = w->is_numbered ? 1 : 0 };
+    return (idem_config){ .capacity = live, .response_max = RESPONSE_LEN,
+                          .senders = is_numbered ? 1 : 0 };
 }
 
 static void idle(struct device *d, uint32_t now_ms)
@@ -367,11 +346,11 @@ static void duplicate(struct device *d, uint64_t chance, uint32_t now_ms)
                        now_ms) == IDEM_REPLAY, "a duplicate");
 }
 
-static struct figures run(const struct workload *w, uint32_t live,
-                          uint32_t granule, int is_idle)
+static struct figures run(uint32_t live, int is_numbered, uint32_t granule,
+                          int is_idle)
 {
-    struct device d = { .config = flash_config(w, live), .has_codes = 1,
-                        .is_numbered = w->is_numbered };
+    struct device d = { .config = flash_config(live, is_numbered),
+                        .has_codes = 1, .is_numbered = is_numbered };
     struct figures f;
     uint32_t now_ms = 0, i;
 
@@ -399,9 +378,9 @@ static struct figures run(const struct workload *w, uint32_t live,
 }
 
 /* The most keys that a table accepts in these sectors */
-static uint32_t largest(const struct workload *w, uint32_t granule)
+static uint32_t largest(uint32_t granule)
 {
-    idem_config c = flash_config(w, 2);
+    idem_config c = flash_config(2, 0);
 
     while (c.capacity <= CAPACITY_MAX && fits_in_flash(&c, granule))
         c.capacity++;
@@ -409,14 +388,14 @@ static uint32_t largest(const struct workload *w, uint32_t granule)
 }
 
 /* Write amplification at 1/8, 2/8 .. 8/8 of the largest capacity: the worst */
-static double sweep(const struct workload *w, size_t g, uint32_t *at)
+static double sweep(const struct granule *g, uint32_t *at)
 {
-    uint32_t most = largest(w, granules[g]), i;
+    uint32_t most = largest(g->size), i;
     double worst = 0;
 
     for (i = 1; i <= 8; i++) {
         uint32_t live = most * i / 8;
-        double is = run(w, live, granules[g], 1).kb / w->minimal_kb[g];
+        double is = run(live, 0, g->size, 1).kb / g->minimal_kb;
         if (is > worst) {
             worst = is;
             *at = live;
@@ -425,61 +404,48 @@ static double sweep(const struct workload *w, size_t g, uint32_t *at)
     return worst;
 }
 
-/* What numbers cost, beside keys of 16 bytes: storage for a thousand commands */
-static void compare_numbers(size_t g)
+/* What keys of 16 bytes, or numbers, cost: storage for a thousand commands */
+static void count_bytes(const struct granule *g, int is_numbered)
 {
-    struct workload w1 = workloads[0];
+    struct figures f = run(LIVE, is_numbered, g->size, 1);
+    const char *what = is_numbered ? "numbers" : "keys of 16 bytes";
 
-    for (w1.is_numbered = 0; w1.is_numbered < 2; w1.is_numbered++) {
-        struct figures f = run(&w1, w1.live, granules[g], 1);
-        char name[64];
-
-        snprintf(name, sizeof name, "W1, granule %u, %s", (unsigned)granules[g],
-                 w1.is_numbered ? "numbers" : "keys of 16 bytes");
-        print_row(f.kb * 1000, 0, 0, "%s: bytes of 1000 commands", name);
-        print_row(f.erases, 0, 0, "%s: erases of 1000 commands", name);
-    }
+    print_row(f.kb * 1000, 0, 0, "W1, granule %u, %s: bytes of 1000 commands",
+              (unsigned)g->size, what);
+    print_row(f.erases, 0, 0, "W1, granule %u, %s: erases of 1000 commands",
+              (unsigned)g->size, what);
 }
 
-// The longest calls of granule 1
-static double rested_ms, longest_ms;
-
-static void measure_flash(const struct workload *w, size_t g)
+static void measure_flash(const struct granule *g)
 {
-    struct figures with = run(w, w->live, granules[g], 1);
-    struct figures without = run(w, w->live, granules[g], 0);
+    struct figures f = run(LIVE, 0, g->size, 1);
+    unsigned granule = (unsigned)g->size;
     uint32_t at = 0;
-    double worst = sweep(w, g, &at);
-    unsigned granule = (unsigned)granules[g];
-    char name[32];
+    double worst = sweep(g, &at);
 
-    snprintf(name, sizeof name, "%s, granule %u", w->name, granule);
-    print_row(with.kb / w->minimal_kb[g], 1.05, 1.02,
-              "%s: write amplification", name);
-    print_row(without.kb / w->minimal_kb[g], 1.05, 1.02,
-              "%s: write amplification, no idle time", name);
-    print_row(with.erases / w->minimal_erases[g], 1.05, 1.02,
-              "%s: erase amplification", name);
+    print_row(f.kb / g->minimal_kb, 1.05, 1.02,
+              "W1, granule %u: write amplification", granule);
+    print_row(f.erases / g->minimal_erases, 1.05, 1.02,
+              "W1, granule %u: erase amplification", granule);
     print_row(worst, 1.5, 0,
-              "%s: write amplification at the worst capacity (%u of "
-              "%u keys)", name, (unsigned)at, (unsigned)largest(w, granule));
-    if (granule == 1) {
-        larger(&rested_ms, with.longest_ms);
-        larger(&longest_ms, without.longest_ms);
-    }
+              "W1, granule %u: write amplification at the worst capacity (%u "
+              "of %u keys)", granule, (unsigned)at, (unsigned)largest(g->size));
 }
 
 static void count_flash(void)
 {
-    size_t w, g;
+    size_t g;
 
-    for (w = 0; w < COUNT(workloads); w++)
-        for (g = 0; g < COUNT(granules); g++)
-            measure_flash(&workloads[w], g);
-    for (g = 0; g < COUNT(granules); g++)
-        compare_numbers(g);
-    print_row(rested_ms, 0.5, 0.3, "longest call, SPI NOR, with idle time, ms");
-    print_row(longest_ms, 50, 46, "longest call, SPI NOR, without, ms");
+    measure_flash(&granules[0]);
+    measure_flash(&granules[2]);
+    for (g = 0; g < COUNT(granules); g++) {
+        count_bytes(&granules[g], 0);
+        count_bytes(&granules[g], 1);
+    }
+    print_row(run(LIVE, 0, 1, 1).longest_ms, 0.5, 0.3,
+              "longest call, SPI NOR, with idle time, ms");
+    print_row(run(LIVE, 0, 1, 0).longest_ms, 50, 46,
+              "longest call, SPI NOR, without, ms");
 }
 
 /* ---------------------------------------------------------------------------
