@@ -69,8 +69,7 @@ build static ram -DBENCH_KNOWN=1000 -DIDEM_STATIC
 build group group $sqlite $lmdb $rocksdb -lpthread
 table "$out/bench.md"
 if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
-    build wear wear -lsqlite3 -llmdb
-    measure "$out/bench_wear" "$out"
+    measure "$out/bench_group" --wear "$out"
     cat "$out/bench_counts.md" "$out/bench.md" |
         awk -f tests/bench/plot.awk > tests/bench/wear.svg
 fi

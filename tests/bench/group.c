@@ -19,6 +19,15 @@
  *
  * None but the tables drops what has expired.  All take turns, and only figures
  * of one turn make a ratio; medians.  Wrong answers fail it, times never do.
+ *
+ *   build/bench_group --wear FOLDER
+ *
+ * Bytes that SQLite and LMDB write for W1 (journal.c): 128 live keys, each
+ * claimed and completed as above; the claim deletes the oldest key; every tenth
+ * command is a duplicate, which only reads.  Counted by the kernel (Linux), as
+ * bytes handed to write calls, checkpoints included.  The same library writes
+ * the same number on every machine.  Nothing is synced here: that takes seconds,
+ * and changes no byte that is written.
  */
 #define _GNU_SOURCE 1
 #define _POSIX_C_SOURCE 200809L
@@ -35,13 +44,23 @@ enum {
     CAPACITY = 200000,
     RESPONSE_LEN = 16,
     SECTOR = 262144,
-    THREADS_MAX = 64
+    THREADS_MAX = 64,
+    LIVE = 128,                     // keys of W1, and what is counted of it
+    COMMANDS = 1000,
+    DUPLICATE_EVERY = 10
 };
 
 static char folder[PATH_LEN - 32];
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t numbers;            // of keys, all fresh
 static int stopped;
+static int wears;                   // only bytes are counted: W1
+
+/* True if the claim of a number deletes a key, that of LIVE numbers before. */
+static int drops(uint64_t number)
+{
+    return wears && number >= LIVE;
+}
 
 /* ------------------------------------------------------------------ idem.h */
 static idem_config config = {
@@ -90,14 +109,16 @@ static void group_wait(void)
         check(group_sync(&all, &table) == IDEM_OK, "group_sync");
 }
 
-static void table_command(const uint8_t key[KEY_LEN])
+static void table_command(uint64_t number)
 {
+    uint8_t key[KEY_LEN];
     idem_request rq = { .key = key, .key_len = KEY_LEN,
                         .payload = key, .payload_len = KEY_LEN };
     idem_outcome outcome = { .response = key, .response_len = RESPONSE_LEN };
     idem_reply reply;
     idem_claim claim;
 
+    make_key(key, number);
     check(idem_begin(&table, &claim, &reply, &rq, 0) == IDEM_EXECUTE, "begin");
     group_wait();
     check(idem_complete(&table, &claim, &outcome, 0) == IDEM_OK, "complete");
@@ -112,72 +133,98 @@ static void no_thread(void) { }
 
 static char db_path[PATH_LEN];
 static __thread sqlite3 *db;
-static __thread sqlite3_stmt *insert, *finish, *begin, *commit;
+static __thread sqlite3_stmt *insert, *finish, *drop, *find, *begin, *commit;
 
 static void db_run(const char *sql)
 {
     check(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, sql);
 }
 
+static sqlite3_stmt *db_prepare(const char *sql)
+{
+    sqlite3_stmt *s;
+
+    check(sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK, sql);
+    return s;
+}
+
 static void db_connect(void)
 {
     check(sqlite3_open(db_path, &db) == SQLITE_OK, db_path);
     sqlite3_busy_timeout(db, 60000);
-    db_run("pragma journal_mode = wal; pragma synchronous = full;"
+    db_run(wears ? "pragma synchronous = off" : "pragma synchronous = full");
+    db_run("pragma journal_mode = wal;"
            "create table if not exists keys (key blob primary key, "
            "fingerprint, token, until, response blob) without rowid");
-    check(!sqlite3_prepare_v2(db, "insert or ignore into keys values "
-                              "(?1, ?2, ?2, ?2, null)", -1, &insert, NULL) &&
-              !sqlite3_prepare_v2(db, "update keys set response = ?1, "
-                                  "until = ?2 where key = ?1 and token = ?2",
-                                  -1, &finish, NULL) &&
-              !sqlite3_prepare_v2(db, "begin immediate", -1, &begin, NULL) &&
-              !sqlite3_prepare_v2(db, "commit", -1, &commit, NULL), "SQLite");
+    insert = db_prepare("insert or ignore into keys values "
+                        "(?1, ?2, ?2, ?2, null)");
+    finish = db_prepare("update keys set response = ?1, until = ?2 "
+                        "where key = ?1 and token = ?2");
+    drop = db_prepare("delete from keys where key = ?1");
+    find = db_prepare("select response from keys where key = ?1");
+    begin = db_prepare("begin immediate");
+    commit = db_prepare("commit");
 }
 
 static void db_disconnect(void)
 {
-    sqlite3_finalize(insert);
-    sqlite3_finalize(finish);
-    sqlite3_finalize(begin);
-    sqlite3_finalize(commit);
+    sqlite3_stmt *s;
+
+    while ((s = sqlite3_next_stmt(db, NULL)) != NULL)
+        sqlite3_finalize(s);
     sqlite3_close(db);
 }
 
-static void db_open(void)
+static void db_remove(void)
 {
     char path[PATH_LEN];
 
     file_path(path, folder, "group_sqlite-wal");
     file_path(path, folder, "group_sqlite-shm");
     file_path(db_path, folder, "group_sqlite");
+}
+
+static void db_open(void)
+{
+    db_remove();
     db_connect();
     db_disconnect();
 }
 
-static void db_step(sqlite3_stmt *s)
+static void db_step(sqlite3_stmt *s, int result)
 {
-    check(sqlite3_step(s) == SQLITE_DONE, "SQLite: a step");
+    check(sqlite3_step(s) == result, "SQLite: a step");
     sqlite3_reset(s);
 }
 
-static void db_change(sqlite3_stmt *s, const uint8_t key[KEY_LEN])
+/* Runs a statement on the key of a number, which must be there. */
+static void db_do(sqlite3_stmt *s, uint64_t number, int result)
 {
-    sqlite3_int64 token;
+    uint8_t key[KEY_LEN];
 
-    memcpy(&token, key, sizeof token);
-    db_step(begin);
+    make_key(key, number);
     sqlite3_bind_blob(s, 1, key, KEY_LEN, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 2, token);
-    db_step(s);
-    check(sqlite3_changes(db) == 1, "SQLite: a change");
-    db_step(commit);
+    if (sqlite3_bind_parameter_count(s) == 2)
+        sqlite3_bind_int64(s, 2, (sqlite3_int64)mix(number));
+    db_step(s, result);
+    check(result == SQLITE_ROW || sqlite3_changes(db) == 1, "SQLite: a change");
 }
 
-static void db_command(const uint8_t key[KEY_LEN])
+static void db_command(uint64_t number)
 {
-    db_change(insert, key);
-    db_change(finish, key);
+    db_step(begin, SQLITE_DONE);
+    if (drops(number))
+        db_do(drop, number - LIVE, SQLITE_DONE);
+    db_do(insert, number, SQLITE_DONE);
+    db_step(commit, SQLITE_DONE);
+    db_step(begin, SQLITE_DONE);
+    db_do(finish, number, SQLITE_DONE);
+    db_step(commit, SQLITE_DONE);
+}
+
+static void db_duplicate(uint64_t number)
+{
+    db_do(find, number, SQLITE_ROW);
 }
 #endif
 
@@ -197,7 +244,8 @@ static void lmdb_open(void)
     file_path(path, folder, "group_lmdb");
     check(!mdb_env_create(&env) &&
               !mdb_env_set_mapsize(env, (size_t)1 << 28) &&
-              !mdb_env_open(env, path, MDB_NOSUBDIR, 0600) &&
+              !mdb_env_open(env, path, MDB_NOSUBDIR | (wears ? MDB_NOSYNC : 0),
+                            0600) &&
               !mdb_txn_begin(env, NULL, 0, &txn) &&
               !mdb_dbi_open(txn, NULL, 0, &dbi) && !mdb_txn_commit(txn), path);
 }
@@ -207,26 +255,45 @@ static void lmdb_close(void)
     mdb_env_close(env);
 }
 
-static void lmdb_put(const uint8_t bytes[KEY_LEN], struct value *v,
-                     unsigned flags)
+static void lmdb_put(MDB_txn *txn, uint64_t number, int is_finished)
 {
-    uint8_t copy[KEY_LEN];
-    MDB_val key = { KEY_LEN, copy }, value = { sizeof *v, v };
-    MDB_txn *txn;
+    uint8_t bytes[KEY_LEN];
+    struct value v = { .fingerprint = mix(number), .token = number };
+    MDB_val key = { KEY_LEN, bytes }, value = { sizeof v, &v };
 
-    memcpy(copy, bytes, KEY_LEN);
-    check(!mdb_txn_begin(env, NULL, 0, &txn) &&
-              !mdb_put(txn, dbi, &key, &value, flags) && !mdb_txn_commit(txn),
-          "LMDB");
+    make_key(bytes, number);
+    if (is_finished)
+        memcpy(v.response, bytes, KEY_LEN);
+    check(!mdb_put(txn, dbi, &key, &value, is_finished ? 0 : MDB_NOOVERWRITE),
+          "LMDB: put");
 }
 
-static void lmdb_command(const uint8_t key[KEY_LEN])
+static void lmdb_command(uint64_t number)
 {
-    struct value v = { .token = 1 };
+    uint8_t bytes[KEY_LEN];
+    MDB_val key = { KEY_LEN, bytes };
+    MDB_txn *txn;
 
-    lmdb_put(key, &v, MDB_NOOVERWRITE);
-    memcpy(v.response, key, RESPONSE_LEN);
-    lmdb_put(key, &v, 0);
+    check(!mdb_txn_begin(env, NULL, 0, &txn), "LMDB: begin");
+    make_key(bytes, number - LIVE);
+    check(!drops(number) || !mdb_del(txn, dbi, &key, NULL), "LMDB: delete");
+    lmdb_put(txn, number, 0);
+    check(!mdb_txn_commit(txn) && !mdb_txn_begin(env, NULL, 0, &txn),
+          "LMDB: claim");
+    lmdb_put(txn, number, 1);
+    check(!mdb_txn_commit(txn), "LMDB: complete");
+}
+
+static void lmdb_duplicate(uint64_t number)
+{
+    uint8_t bytes[KEY_LEN];
+    MDB_val key = { KEY_LEN, bytes }, value;
+    MDB_txn *txn;
+
+    make_key(bytes, number);
+    check(!mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) &&
+              !mdb_get(txn, dbi, &key, &value), "LMDB: a duplicate");
+    mdb_txn_abort(txn);
 }
 #endif
 
@@ -272,12 +339,14 @@ static void rocks_put(const uint8_t key[KEY_LEN], const struct value *v)
     check(!error, "RocksDB: put");
 }
 
-static void rocks_command(const uint8_t key[KEY_LEN])
+static void rocks_command(uint64_t number)
 {
+    uint8_t key[KEY_LEN];
     struct value v = { .token = 1 };
     char *error = NULL;
     size_t len;
 
+    make_key(key, number);
     check(!rocksdb_get(rocks, reading, (const char *)key, KEY_LEN, &len,
                        &error) && !error, "RocksDB: get");
     rocks_put(key, &v);
@@ -291,7 +360,7 @@ struct subject {
     const char *name;
     void (*open)(void), (*close)(void);
     void (*thread_begin)(void), (*thread_end)(void);
-    void (*command)(const uint8_t key[KEY_LEN]);
+    void (*command)(uint64_t number);
     double budget, moonshot;        // with 16 threads: group's time to theirs
 };
 
@@ -335,13 +404,11 @@ static uint64_t next_number(void)
 static void *work(void *arg)
 {
     struct worker *w = (struct worker *)arg;
-    uint8_t key[KEY_LEN];
     uint64_t number;
 
     w->subject->thread_begin();
     while ((number = next_number()) != 0) {
-        make_key(key, number);
-        w->subject->command(key);
+        w->subject->command(number);
         w->done++;
     }
     w->subject->thread_end();
@@ -410,6 +477,54 @@ static void compare(int threads, int turns, long ms)
                   threads > 1 ? "s" : "", subjects[i].name);
 }
 
+/* -------------------------------------------------------- the bytes of W1 */
+#if defined BENCH_SQLITE && defined BENCH_LMDB
+/* Bytes that this process has handed to write calls, ever */
+static uint64_t written(void)
+{
+    char line[128];
+    unsigned long long bytes = 0;
+    FILE *io = fopen("/proc/self/io", "r");
+
+    while (io && fgets(line, sizeof line, io))
+        if (sscanf(line, "wchar: %llu", &bytes) == 1)
+            break;
+    check(io && bytes, "/proc/self/io cannot be read");
+    fclose(io);
+    return bytes;
+}
+
+/* Makes LIVE keys known, then counts what COMMANDS write. */
+static void count_bytes(const char *name, void (*command)(uint64_t number),
+                        void (*duplicate)(uint64_t number))
+{
+    uint64_t number, before;
+    int i;
+
+    for (number = 0; number < LIVE; number++)
+        command(number);
+    before = written();
+    for (i = 0; i < COMMANDS; i++)
+        if (i % DUPLICATE_EVERY == DUPLICATE_EVERY - 1)
+            duplicate(number - 1 - below(LIVE, mix((uint64_t)i)));
+        else
+            command(number++);
+    print_row((double)(written() - before), 0, 0,
+              "W1, %s: bytes of 1000 commands", name);
+}
+
+static void wear(void)
+{
+    db_remove();
+    db_connect();
+    count_bytes("SQLite", db_command, db_duplicate);
+    lmdb_open();
+    count_bytes("LMDB", lmdb_command, lmdb_duplicate);
+}
+#else
+static void wear(void) { }
+#endif
+
 int main(int argc, char **argv)
 {
     static const int threads[] = { 1, 4, 16, THREADS_MAX };
@@ -419,7 +534,10 @@ int main(int argc, char **argv)
     if (argc < 2)
         fail("a folder is needed");
     snprintf(folder, sizeof folder, "%s", argv[argc - 1]);
-    for (i = 0; i < COUNT(threads); i++)
+    wears = strcmp(argv[1], "--wear") == 0;
+    if (wears)
+        wear();
+    for (i = 0; i < COUNT(threads) && !wears; i++)
         compare(threads[i], is_short ? 1 : 7, is_short ? 200 : 1000);
     return 0;
 }

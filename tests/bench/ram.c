@@ -721,10 +721,9 @@ static const struct workload workloads[] = {
 
 static void compare(const struct workload *w, int turns)
 {
-    struct sample ns[SUBJECTS], ratios[SUBJECTS];
+    struct sample ratios[SUBJECTS];
     int turn, i;
 
-    memset(ns, 0, sizeof ns);
     memset(ratios, 0, sizeof ratios);
     for (turn = 0; turn < turns; turn++) {
         double is[SUBJECTS];
@@ -732,13 +731,9 @@ static void compare(const struct workload *w, int turns)
             int s = (i + turn) % w->subjects;
             is[s] = w->measure(&subjects[s], w->keys);
         }
-        for (i = 0; i < w->subjects; i++) {
-            sample_add(&ns[i], is[i]);
+        for (i = KHASH; i < w->subjects; i++)
             sample_add(&ratios[i], is[IDEM] / is[i]);
-        }
     }
-    print_row(sample_median(&ns[IDEM]), 0, 0, "%s, %u keys: ns", w->name,
-              (unsigned)w->keys);
     for (i = KHASH; i < w->subjects; i++)
         print_row(sample_median(&ratios[i]), w->budget[i], w->moonshot[i],
                   "%s, %u keys: x %s", w->name, (unsigned)w->keys,
@@ -754,12 +749,10 @@ static void compare_senders(int turns)
     static const uint32_t numbers[] = { 1, 1000, 10000, 32767 };
     static const double budget[] = { 0, 0, 1.5, 0 };
     static const double moonshot[] = { 0, 0, 1.2, 0 };
-    struct sample ns[COUNT(numbers)], ratios[COUNT(numbers)];
-    struct sample ms[COUNT(numbers)];
+    struct sample ratios[COUNT(numbers)], ms[COUNT(numbers)];
     int turn;
     size_t i;
 
-    memset(ns, 0, sizeof ns);
     memset(ratios, 0, sizeof ratios);
     memset(ms, 0, sizeof ms);
     for (turn = 0; turn < turns; turn++) {
@@ -769,15 +762,11 @@ static void compare_senders(int turns)
             senders = numbers[i];
             is = m3(&numbered, CHURN_LIVE);
             one = i ? one : is;
-            sample_add(&ns[i], is);
             sample_add(&ratios[i], is / one);
             sample_add(&ms[i], longest_call(&numbered));
         }
     }
     senders = 0;
-    for (i = 0; i < COUNT(numbers); i++)
-        print_row(sample_median(&ns[i]), 0, 0, "Q2, %u senders: ns",
-                  (unsigned)numbers[i]);
     for (i = 1; i < COUNT(numbers); i++)
         print_row(sample_median(&ratios[i]), budget[i], moonshot[i],
                   "Q2, %u senders: x one sender", (unsigned)numbers[i]);
