@@ -17,7 +17,7 @@ help:
 
 S = examples/serial
 DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
-BETWEEN = $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
+BETWEEN = $(S)/line.c $(S)/traffic.c $(DEVICE)
 SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
@@ -230,8 +230,8 @@ $(B)/migrate_test: $(B)/migrate FORCE
 	$(MADE) $(BUILD) tests/demo/migrate.c -o $@
 
 $(B)/serial/demo: FORCE
-	$(MADE) $(SERIAL) $(ROOMY) $(S)/demo.c $(S)/run.c $(BETWEEN) \
-	    -o $@
+	$(MADE) $(SERIAL) $(ROOMY) $(S)/demo.c $(S)/run.c $(S)/audit.c \
+	    $(BETWEEN) -o $@
 
 $(B)/serial/controller: FORCE
 	$(MADE) $(SERIAL) $(S)/controller.c $(S)/traffic.c $(S)/protocol.c \

@@ -5,8 +5,7 @@
        sender_test [SEED [KILLS]]      goes on until the sender was killed KILLS
                                        times, file by file (60) */
 #include "examples/serial/run.c"
-#include "examples/secret.h"
-#include "examples/serial/flash_file.h"
+#include "examples/serial/audit.c"
 
 enum { LINES = 40, LATEST_CALL = 16 };
 
@@ -117,15 +116,13 @@ static void look_after_sender(run *r)
 /* Lines of the file, each once; the printer's own line ends with VOID. */
 static void check_labels(const run *r)
 {
-    char path[PATH_SIZE + 16], text[128];
+    char text[LINE_SIZE];
     unsigned epoch = 0, first = 0, sequence, table;
     uint32_t seen[LINES + 1] = { 0 }, labels = 0, n;
-    FILE *file;
+    FILE *file = open_file(r->dir, "labels");
 
-    snprintf(path, sizeof path, "%s/labels", r->dir);
-    file = fopen(path, "r");
-    while (file && fgets(text, sizeof text, file)) {
-        if (strstr(text, " VOID\n"))
+    while (next_line(file, text)) {
+        if (is_void(text))
             continue;
         labels++;
         same("parts of a label", (uint32_t)sscanf(
@@ -144,43 +141,24 @@ static void check_labels(const run *r)
     same("labels", labels, asked.labels);
 }
 
-static uint32_t no_millis(void)
-{
-    return 0;
-}
-
 /* The meter counts the pours, and each was another one's. */
-static void check_pours(const run *r)
+static void check_pours(device *d)
 {
-    static uint8_t secret[SECRET_SIZE];
-    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL,
-                                      secret };
-    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
-    static device d;
-    static flash_file flash;
-    char path[PATH_SIZE + 16];
     uint8_t meter[DEVICE_STATE_MAX] = { 0 }, response[DEVICE_RESPONSE_MAX];
     uint8_t seen[LINES + 1] = { 0 };
     uint32_t ordinal, finished = 0;
     size_t len = sizeof meter;
     idem_info info;
 
-    snprintf(path, sizeof path, "%s/secret", r->dir);
-    if (!secret_read(secret, path))
-        exit(1);
-    snprintf(path, sizeof path, "%s/flash", r->dir);
-    if (flash_file_open(&flash, path) < 0 ||
-        device_start(&d, &port, &flash.storage, memory, sizeof memory) < 0)
-        host_die(path);
-    (void)idem_state(&d.table, meter, &len);
+    (void)idem_state(&d->table, meter, &len);
     same("pours", protocol_get32(meter), asked.pours);
     same("ml", protocol_get32(meter + 4), asked.ml);
     memset(&info, 0, sizeof info);
-    while (idem_next(&d.table, &info, 0) == IDEM_OK) {
+    while (idem_next(&d->table, &info, 0) == IDEM_OK) {
         same("status", (uint32_t)info.status, IDEM_COMPLETED);
         finished++;
         len = sizeof response;
-        same("response", (uint32_t)idem_response(&d.table, response, &len,
+        same("response", (uint32_t)idem_response(&d->table, response, &len,
                                                  &info.claim, 0), IDEM_OK);
         if (len != DEVICE_RESPONSE_MAX)
             continue;
@@ -189,7 +167,6 @@ static void check_pours(const run *r)
             not_so("a pour's ordinal", ordinal, 0);
     }
     same("outcomes", finished, LINES);
-    close(flash.fd);
 }
 
 /* ---------------------------------------------------------------------------
@@ -226,7 +203,8 @@ static void one_file(run *r)
         not_so("ended by a signal", (uint32_t)r->status, 0);
     same("exit status", (uint32_t)WEXITSTATUS(r->status), 0);
     check_labels(r);
-    check_pours(r);
+    if (read_flash(r->dir, check_pours) < 0)
+        exit(1);
 }
 
 int main(int argc, char **argv)
