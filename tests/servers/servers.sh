@@ -173,7 +173,8 @@ start_postgres() {
     postgres_url="postgres:///postgres?user=fleet&host=$work/postgres"
 }
 
-# dynalite comes from npm, once, into $B, as the lock file has it.
+# dynalite comes from npm, once, into $B, as the lock file has it.  (Of what npm
+# writes there it has versions, hashes and dependencies.)
 modules=$B/fleet/npm
 get_dynalite() {
     if [ -x "$modules/node_modules/.bin/dynalite" ] &&
