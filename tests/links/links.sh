@@ -118,7 +118,7 @@ chaos_ends() {
         fail "chaos: $harm: this shows nothing"
 }
 
-# audit ANSWERS...: no command began or ended twice in the pump's log, and each
+# audit ANSWERS [LOG]: no command began or ended twice in the pump's log, and each
 # answer is right: lines "ID ML poured" or "ID ML interrupted", ID as in the log
 audit() {
     awk '
@@ -139,7 +139,7 @@ audit() {
             if (all != wanted) wrong(all + 0 " answers of " wanted)
             print interrupted + 0
             exit bad
-        }' wanted="$1" "$work/$name/log" - || fail "$name: see above"
+        }' wanted="$1" "${2:-$work/$name/log}" - || fail "$name: see above"
 }
 
 # damage SCOPE KEY: of its records in the journal; later ones have been written
