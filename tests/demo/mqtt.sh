@@ -8,58 +8,25 @@
 # Needs in $B: pumpd, pour, inspect.
 set -u
 
-B=$(cd "${B:-build}" && pwd)
-conf=$(pwd)/examples/mqtt/inspect.conf
-network=$(pwd)/tests/servers/tcp.py
-script=$(pwd)/tests/demo/broker.py
-pour=$B/pour
-. tests/servers/servers.sh
+. tests/servers/station.sh
 . tests/servers/pours.sh
-
-# start_daemon PORT QOS [options]
-start_daemon() {
-    port=$1 qos=$2
-    shift 2
-    : >"$name/total"            # the one before it printed that it was ready
-    ${run_with:-} "$B/pumpd" --port "$port" --qos "$qos" \
-        --id "pumpd-$name" --ml-ms 5 --journal "$name/journal" \
-        --log "$name/log" "$@" \
-        >"$name/total" 2>>"$name-pumpd.log" &
-    daemon=$!
-}
-
-# Ends the daemon as a service manager does; it must agree.
-stop_daemon() {
-    wait_for grep -q ready "$name/total"
-    kill -TERM "$daemon"
-    wait "$daemon" || fail "pumpd did not end well"
-    daemon=
-}
-
-kill_daemon() {
-    signal=KILL
-    end "$daemon"
-}
+pour=$B/pour
 
 # chaos QOS KILLS COMMANDS [options of pumpd]: four senders at once
 chaos() {
     qos=$1 kills=$2 count=$3
     shift 3
-    python3 "$network" 6 "$((qos * 31 + kills))" "$broker_port" \
-        >"$name/proxy" &
-    proxy=$!
-    children=$proxy
-    wait_for test -s "$name/proxy"
-    proxy_port=$(head -n 1 "$name/proxy")
-    start_daemon "$proxy_port" "$qos" "$@"
-    start_senders "$proxy_port" "$count" --qos "$qos"
+    take_name "$name"
+    network tcp 6 "$broker_port"
+    launch --port "$network_port" --qos "$qos" "$@"
+    start_senders "$network_port" "$count" --qos "$qos"
     i=0
     while [ $i -lt "$kills" ]; do
         i=$((i + 1))
         sleep "0.$((2 + i % 5))"
         [ $((i % 2)) != 0 ] || suspend "$daemon"
-        kill_daemon
-        start_daemon "$proxy_port" "$qos" "$@"
+        crash_server
+        launch --port "$network_port" --qos "$qos" "$@"
         if [ $((i % 4)) = 2 ]; then
             signal=$([ $((i % 8)) = 2 ] && echo TERM || echo KILL)
             end $broker
@@ -67,42 +34,32 @@ chaos() {
         fi
     done
     await_senders
-    stop_daemon
-    signal=TERM
-    end $proxy
-    children=
+    wait_for is_ready
+    chaos_ends
 }
 
 # What a daemon would know that were started now
 look() {
-    "$B/inspect" --config "$conf" --secret-file "$name/journal.secret" \
+    "$B/inspect" --config "$examples/mqtt/inspect.conf" --secret-file "$name/journal.secret" \
         "$name/journal"
 }
 
 # run NAME QOS KILLS COMMANDS: with idem.h
 run() {
     name=$1
-    mkdir "$name"
     chaos "$2" "$3" "$4"
     all_once "$4"
-    is "$(tail -n 1 "$name/total")" \
+    is "$(tail -n 1 "$name/out")" \
         "$(awk '$1 == "ends" { ml += $4 } END { print "total", ml, "ml" }' \
             "$name/log")"
     look >/dev/null || fail "$name: inspect finds a loss in the journal"
-    case $(tail -n 1 "$name/proxy") in
-        swallowed\ [1-9]*\ torn\ [1-9]*) ;;
-        *) fail "$name: no data was lost: the test shows nothing" ;;
-    esac
-    echo "$name: $(($4 * 4)) commands, each once;" \
-        "$3 kills, $(grep -c 'interrupted before' "$name-pumpd.log")" \
-        "interrupted;" \
-        "$(tail -n 1 "$name/proxy")"
+    echo "$name: $(($4 * 4)) commands, each once; $3 kills," \
+        "$(grep -c 'interrupted before' "$name.log") interrupted; $harm"
 }
 
 # The same without: the test must be able to fail.
 run_blindly() {
     name=$1
-    mkdir "$name"
     chaos "$2" "$3" "$4" --no-idem
     some_twice "$4"
 }
@@ -128,24 +85,24 @@ ends_with() {
     wait_for is_over "$daemon"
     wait "$daemon" && fail "pumpd ended with status 0"
     daemon=
-    tail -n 1 "$name-pumpd.log" | grep -q "$1" ||
+    tail -n 1 "$name.log" | grep -q "$1" ||
         fail "the last line of pumpd has not \"$1\""
 }
 
 # interrupt KEY ML WHAT ANSWER: the daemon is killed while it pours, then WHAT
 # is done to its log; the answer after that
 interrupt() {
-    start_daemon "$broker_port" 1 --ml-ms 60000
+    start --ml-ms 60000
     ask "$1" "$2" >"$name/$1" &
     children=$!
     wait_for grep -q "^$(line begins "$1" "$2")" "$name/log"
-    kill_daemon
+    crash_server
     $3 "$1" "$2"
-    start_daemon "$broker_port" 1
+    start
     wait_for is_over $children
     children=
     is "$(cat "$name/$1")" "$1 $2 $4"
-    stop_daemon
+    stop
 }
 
 count() { cat "$name"/log* | grep -c "^$(line "$1" "$2" "$3")"; }
@@ -193,14 +150,14 @@ unread_once() {
 sensor() {
     poured="0x00 poured 9 ml"
     unknown="0x83 check the cup"
-    start_daemon "$broker_port" 1
+    start
     is "$(ask s 5)" "s 5 0x00 poured 5 ml"
-    stop_daemon
+    stop
     interrupt a 9 nothing "$unknown"
     interrupt b 9 before_it "$poured"
     interrupt c 9 after_it "$poured"
     interrupt d 9 torn "$unknown"
-    is "$(grep -c 'had not poured' "$name-pumpd.log")" 1
+    is "$(grep -c 'had not poured' "$name.log")" 1
     is "$(count begins a 9) $(count ends a 9)" "1 0"
     is "$(count begins b 9) $(count ends b 9)" "1 1"
     is "$(count begins c 9) $(count ends c 9)" "1 1"
@@ -210,64 +167,59 @@ sensor() {
     interrupt e 9 rotated "$unknown"
     is "$(count begins e 9) $(count ends e 9)" "1 0"
     interrupt f 9 emptied "$unknown"
-    start_daemon "$broker_port" 1
+    start
     is "$(ask u 5)" "u 5 0x00 poured 5 ml"
-    stop_daemon
+    stop
     interrupt g 9 truncated "$unknown"
     is "$(cat "$name/log" | grep -c ' 6[67] ')" 0
-    start_daemon "$broker_port" 1
+    start
     is "$(ask a 9)" "a 9 $unknown"
     is "$(ask c 9)" "c 9 $poured"
     mv "$name/log" "$name/log.2"            # by somebody who asks nobody
     ask h 9 >"$name/h" &
     children=$!
     ends_with "log: No such file"
-    start_daemon "$broker_port" 1
+    start
     wait_for is_over $children
     children=
     is "$(cat "$name/h")" "h 9 $unknown"
-    stop_daemon
-    is "$(tail -n 1 "$name/total")" "total 28 ml"
+    stop
+    is "$(tail -n 1 "$name/out")" "total 28 ml"
 }
-
-# damage KEY: of its records in the journal; later ones have been written
-damage() { damaged "$name/journal" "pump/panel/command$1"; }
 
 # Records are lost: the log alone knows a key, and what it was used for.
 records_lost() {
-    start_daemon "$broker_port" 1
+    start
     is "$(ask v 5; ask w 5)" "v 5 0x00 poured 5 ml
 w 5 0x00 poured 5 ml"
-    stop_daemon
-    damage v
-    start_daemon "$broker_port" 1
+    stop
+    damage pump/panel/command v
+    start
     is "$(ask v 6)" "v 6 0x83 check the cup"
     is "$(ask x 5)" "x 5 0x00 poured 5 ml"
-    stop_daemon
-    grep -q 'or forgotten, it had begun' "$name-pumpd.log" ||
+    stop
+    grep -q 'or forgotten, it had begun' "$name.log" ||
         fail "no damage: the test shows nothing"
     look >/dev/null
     is "$?" 1                           # lost before this boot: not sound
-    damage v
-    start_daemon "$broker_port" 1
+    damage pump/panel/command v
+    start
     is "$(ask v 5)" "v 5 0x00 poured 5 ml"
-    stop_daemon
+    stop
     is "$(grep -c '^begins.* 76 ' "$name/log")" 1
 }
 
 # What a log cannot be: the one before, with a new journal.
 lost() {
-    start_daemon "$broker_port" 1
+    start
     is "$(ask l 5)" "l 5 0x00 poured 5 ml"
-    stop_daemon
+    stop
     mkdir "$name/kept"
     mv "$name/journal" "$name/kept"
-    start_daemon "$broker_port" 1
-    ends_with "the secret is there, the journal is not"
+    refuses "the secret is there, the journal is not"
     [ ! -e "$name/journal" ] || fail "a new journal was made"
     mv "$name/journal.secret" "$name/kept"
-    start_daemon "$broker_port" 1
-    ends_with "the journal is new"
+    refuses "the journal is new"
     mv "$name"/kept/* "$name"
 }
 
@@ -284,8 +236,7 @@ hostile() {
     mosquitto_sub -V 5 -p "$broker_port" -t 'pump/#' -v >"$name/heard" &
     listener=$!
     children=$listener
-    start_daemon "$broker_port" 1
-    wait_for grep -q ready "$name/total"
+    start
     for to in pump/panel/command pump/panel/answer pump/mallory/answer; do
         publish mallory m 5 -D publish response-topic $to
     done
@@ -296,12 +247,12 @@ hostile() {
         "pump/panel/answer poured 7 ml,pump/panel/command 7,"
     publish mallory r 3 -r                  # for whoever comes, for ever
     wait_for grep -q 'must not be retained' "$name/heard"
-    stop_daemon
+    stop
     publish mallory r2 3 -r                 # waits in the daemon's session
-    start_daemon "$broker_port" 1 --id "other-$name"
+    start --id "other-$name"
     is "$(ask n 7)" "n 7 0x00 poured 7 ml"
-    stop_daemon
-    start_daemon "$broker_port" 1
+    stop
+    start
     is "$(ask o 7)" "o 7 0x00 poured 7 ml"
     too_long
     is "$(grep -c 'pump/mallory/command 72' "$name/log")" 0
@@ -330,11 +281,11 @@ flood() {
         2>&1 | grep -q 'given up' ||
         fail "flood: more keys than the quota were taken"
     is "$(ask p 7)" "p 7 0x00 poured 7 ml"
-    stop_daemon
-    start_daemon "$broker_port" 1 --no-idem
+    stop
+    start --no-idem
     long=$(printf '%0300d' 7)
     is "$(ask "$long" 2)" "$long 2 0x00 poured 2 ml"
-    stop_daemon
+    stop
 }
 
 # What nobody asks for any more is not poured when the daemon comes back.  A
@@ -343,31 +294,29 @@ given_up() {
     "$pour" --port "$broker_port" --id panel --retry 100 --deadline 1 g 6 \
         2>&1 | grep -q 'given up' || fail "answered while the daemon is away"
     sleep 2
-    start_daemon "$broker_port" 1
+    start
     is "$(ask p 7)" "p 7 0x00 poured 7 ml"
     is "$(grep -c "$(line begins g 6)" "$name/log")" 0
-    stop_daemon
+    stop
 }
 
 # Two daemons with one id print why they lose their connections.
 twins() {
-    start_daemon "$broker_port" 1
-    wait_for grep -q ready "$name/total"
+    start
     is "$(ask t 7)" "t 7 0x00 poured 7 ml"
     "$B/pumpd" --port "$broker_port" --id "pumpd-$name" --journal "$name/twin" \
         --log "$name/twin.log" >"$name/twins" 2>&1 &
     children=$!
     wait_for grep -q "another client with the id pumpd-$name" \
-        "$name-pumpd.log" "$name/twins"
+        "$name.log" "$name/twins"
     end_children TERM
-    stop_daemon
+    stop
 }
 
 # A signal ends the daemon after the pour that it is at, not after all that has
 # come meanwhile.
 ended() {
-    start_daemon "$broker_port" 2 --ml-ms 500
-    wait_for grep -q ready "$name/total"
+    start --qos 2 --ml-ms 500
     is "$(ask z 1)" "z 1 0x00 poured 1 ml"
     kill -STOP "$daemon"
     for key in a b c d e; do
@@ -379,17 +328,17 @@ ended() {
     wait_for begun_again
     kill -TERM "$daemon"
     at_most=$(($(grep -c begins "$name/log") + 1))  # one may be at its claim
-    stop_daemon
+    stop
     begun=$(grep -c begins "$name/log")
     [ "$begun" -le $at_most ] || fail "pours were begun after a signal"
     [ "$begun" -lt 6 ] || fail "all have poured: the test shows nothing"
     is "$(grep -c ends "$name/log")" "$begun"
-    start_daemon "$broker_port" 2
+    start --qos 2
     await_children
     for key in a b c d e; do
         is "$(cat "$name/$key")" "$key 2 0x00 poured 2 ml"
     done
-    stop_daemon
+    stop
     is "$(grep -c begins "$name/log")" 6
 }
 begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
@@ -397,18 +346,14 @@ begun_again() { [ "$(grep -c begins "$name/log")" -gt 1 ]; }
 # A daemon that was suspended for a day finds in its socket what came before.
 # It must not execute a command whose answer it forgets at that moment.
 suspended() {
-    make_clock pumpd
-    run_with="with_clocks pumpd"
-    start_daemon "$broker_port" 1
-    unset run_with
+    start_clocked
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     kill -STOP "$daemon"
     publish panel a 5
-    ahead pumpd 90000
-    kill -CONT "$daemon"
+    a_day_passes
     is "$(ask b 5)" "b 5 0x00 poured 5 ml"
     is "$(count begins a 5)" 1
-    stop_daemon
+    stop
 }
 
 # Nor if it was suspended when it had read that, and had not looked it up yet.
@@ -424,24 +369,14 @@ suspended_late() {
     is "$(ask d 5)" "d 5 0x00 poured 5 ml"
     [ ! -e "$work/nap" ] || fail "it was not suspended: the test shows nothing"
     is "$(count begins c 5)" 1
-    stop_daemon
+    stop
 }
 
 # Its machine sleeps for a day while it pours: the pump has run on, and is
 # stopped at once.
 asleep() {
-    make_clock pumpd
-    run_with="with_clocks pumpd"
-    start_daemon "$broker_port" 1 --ml-ms 1000000
-    unset run_with
-    ask s 1 >"$name/s" &
-    children=$!
-    wait_for grep -q "^$(line begins s 1)" "$name/log"
-    ahead pumpd 90000
-    wait_for grep -q "^$(line ends s 1)" "$name/log"
-    await_children
-    is "$(cat "$name/s")" "s 1 0x00 poured 1 ml"
-    stop_daemon
+    runs_on ask s 1
+    is "$(cat "$work/runs_on/answer")" "s 1 0x00 poured 1 ml"
 }
 
 # start_script WHAT ...: a broker that does as in broker.py, at $script_port
@@ -449,7 +384,7 @@ start_script() {
     what=$1
     shift
     : >"$name/$what"
-    python3 "$script" "$what" "$@" >"$name/$what" 2>>"$name.log" &
+    python3 "$tests/demo/broker.py" "$what" "$@" >"$name/$what" 2>>"$name.log" &
     broker_script=$!
     children=$broker_script
     wait_for test -s "$name/$what"
@@ -459,16 +394,14 @@ start_script() {
 # What a connection that broke had in hand is not executed on a later one, when
 # its key is forgotten.
 come_round() {
-    make_clock pumpd
-    start_script round "$work/pumpd.ahead"
-    run_with="with_clocks pumpd"
-    start_daemon "$script_port" 2
-    unset run_with
+    make_clock "$name"
+    start_script round "$work/$name.ahead"
+    start_clocked --port "$script_port" --qos 2
     wait $broker_script
     children=
     is "$(sed 1d "$name/round" | paste -sd ' ' -)" "x y"
     is "$(count begins x 5) $(count begins y 5)" "1 1"
-    stop_daemon
+    stop
 }
 
 # A broker acknowledges nothing for 1000 s: a sender makes its messages when it
@@ -495,9 +428,7 @@ forge() {
 
 # Every kind of answer.
 answers() {
-    name=answers
-    mkdir "$name"
-    start_daemon "$broker_port" 1
+    start
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     is "$(ask a 6)" "a 6 0x99 the key was used for another payload"
@@ -520,21 +451,27 @@ d 98 0x99 the key was used for another payload"
     long=$(printf '%0120d' 7)
     is "$(ask "$long$long" 1 | cut -d ' ' -f 3-)" \
         "0x83 over the limit, or the buffer is too short"
-    stop_daemon
-    is "$(tail -n 1 "$name/total")" "total 107 ml"
+    stop
+    is "$(tail -n 1 "$name/out")" "total 107 ml"
     # An answer's text is not taken for a line of answers.
     "$B/pour" --port "$broker_port" f 5 >"$name/forged" &
     children=$!
     wait_for forge f "$(printf 'x\033\ng 5')"
     children=
     is "$(cat "$name/forged")" "f 5 0x00 x..g 5"
-    echo "answers: as the manual has them"
 }
 
-# scene NAME FUNCTION...: with a pump of its own
-scene() {
+# take_name NAME: of a pump of its own
+take_name() {
     name=$1
     mkdir "$name"
+    server="$B/pumpd --port $broker_port --qos 1 --id pumpd-$name --ml-ms 5
+        --journal journal --log log"
+}
+
+# scene NAME FUNCTION...: with such a pump
+scene() {
+    take_name "$1"
     shift
     for part in "$@"; do
         "$part"
@@ -544,13 +481,13 @@ scene() {
 
 cd "$work"
 start_broker
-answers
+scene answers answers
 scene sensor sensor lost
 scene damaged records_lost
 scene hostile hostile flood given_up
 scene ended ended
 scene suspended suspended suspended_late
-scene asleep asleep
+scene runs_on asleep
 scene round come_round
 scene slow slow
 scene twins twins

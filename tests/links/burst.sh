@@ -5,7 +5,7 @@
 # chance.  Needs burst and inspect in $B.
 set -u
 
-. tests/links/links.sh
+. tests/servers/station.sh
 name=burst
 port=$(free_udp_port)
 server="$B/burst $port journal log"

@@ -5,7 +5,7 @@
 # the server is killed.  Needs coapd and pour in $B/coap, coap-client.
 set -u
 
-. tests/links/links.sh
+. tests/servers/station.sh
 name=coap
 port=$(free_udp_port)
 server="$B/coap/coapd --port $port --journal journal --log log --boots boots"

@@ -5,7 +5,7 @@
 # httpd in $B/http, curl.
 set -u
 
-. tests/links/links.sh
+. tests/servers/station.sh
 name=http
 token=5f0e1d2c3b4a69788796a5b4c3d2e1f0
 other=00112233445566778899aabbccddeeff

@@ -6,7 +6,7 @@
 # master and statuses in $B/modbus.
 set -u
 
-. tests/links/links.sh
+. tests/servers/station.sh
 name=modbus
 port=$(free_port)
 server="$B/modbus/gateway --port $port --journal journal --log log"

@@ -5,7 +5,7 @@
 # retry in $B/python, pumpd in $B, paho-mqtt.
 set -u
 
-. tests/links/links.sh
+. tests/servers/station.sh
 name=outbox
 outbox=$examples/python/outbox.py
 # Pours for long enough to be killed in the middle.

@@ -1066,7 +1066,8 @@ static inline void device_check_rewritten(device *d, unsigned key, int result,
     }
     PROMISE(!d->progs || !d->rewritten || records_time || d->model.faulty ||
             d->blank);
-    PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
+    // But a rotation may read, also one that only erases, and fails.
+    PROMISE(result != IDEM_REPLAY || d->progs || d->erases || !d->reads);
     d->rewritten |= d->progs > 0;
 }
 

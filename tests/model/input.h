@@ -38,6 +38,12 @@ static inline uint8_t input_byte(input *in)
     return *in->at++;
 }
 
+/* One of the numbers below `count`. */
+static inline unsigned input_below(input *in, unsigned count)
+{
+    return input_byte(in) % count;
+}
+
 /* Copies as many bytes as there are; returns how many. */
 static inline size_t input_bytes(input *in, void *dst, size_t len)
 {

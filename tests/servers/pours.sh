@@ -76,10 +76,10 @@ END
     ${CC:-cc} -fPIC -shared "$work/nap.c" -o "$work/nap.so" -ldl || fail nap.c
 }
 
-# audit COMMANDS: how many of the scene's were begun more than once, from the
+# audit_senders COMMANDS: how many of the scene's were begun more than once, from the
 # pump's log; fails if one was not begun, not answered, or answered wrongly: as
 # poured, if it has not ended, or as interrupted, if it has
-audit() {
+audit_senders() {
     for s in 1 2 3 4; do
         commands "$1" | sed "s,^,command $name-$s ,"
         sed "s,^,answer $name-$s ," "$work/$name/answers-$s"
@@ -132,13 +132,13 @@ audit() {
 
 # Each of the scene's commands was executed once.
 all_once() {
-    twice=$(audit "$1") || exit 1
+    twice=$(audit_senders "$1") || exit 1
     [ "$twice" = 0 ] || fail "$name: $twice commands were executed twice"
 }
 
 # Without what is tested some are executed twice: else it shows nothing.
 some_twice() {
-    twice=$(audit "$1") || exit 1
+    twice=$(audit_senders "$1") || exit 1
     [ "$twice" -gt 0 ] || fail "$name: nothing was executed twice: the test shows nothing"
     echo "$name: $(($1 * 4)) commands, $twice executed more than once"
 }

@@ -16,15 +16,22 @@ s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])'
 }
 
-# start [options]: of $server, in the folder $work/$name
-start() {
+# launch [options]: $server, in the folder $work/$name
+launch() {
     mkdir -p "$work/$name"
     cd "$work/$name"
     : >out
     $server "$@" >out 2>>"$work/$name.log" &
     daemon=$!
     cd "$work"
-    wait_for grep -q ready "$name/out"
+}
+
+is_ready() { grep -q ready "$work/$name/out"; }
+
+# start [options]: the same, until it is ready
+start() {
+    launch "$@"
+    wait_for is_ready
 }
 
 # start_clocked [options]: the same, for a_day_passes
@@ -52,7 +59,7 @@ runs_on() {
     wait_for grep -q begins "$work/runs_on/log"
     kill -STOP "$daemon"
     a_day_passes
-    wait_for grep -q poured "$work/runs_on/log"
+    wait_for grep -q '^poured\|^ends' "$work/runs_on/log"
     await_children
     stop
 }
@@ -83,16 +90,22 @@ refuses() {
 
 chaos_options="--ml-ms 1"       # of the server
 
-# chaos_begins PROTOCOL ONE_IN: the server, behind a network that harms one
-# piece in ONE_IN, at $network_port.  The same $kills, the same harm.
-chaos_begins() {
-    name=chaos
-    start $chaos_options
-    python3 "$servers/$1.py" "$2" "$kills" "$port" >"$work/network" &
+# network PROTOCOL ONE_IN PORT: before that port, harms one piece in ONE_IN; is at
+# $network_port.  The same $kills, the same harm.
+network() {
+    : >"$work/network"
+    python3 "$servers/$1.py" "$2" "$kills" "$3" >"$work/network" &
     network=$!
     children=$network
     wait_for test -s "$work/network"
     network_port=$(head -n 1 "$work/network")
+}
+
+# chaos_begins PROTOCOL ONE_IN: the server, behind such a network
+chaos_begins() {
+    name=chaos
+    start $chaos_options
+    network "$1" "$2" "$port"
 }
 
 # chaos_kills [COMMAND]: the server $kills times, each after COMMAND 0, 1 or 2
