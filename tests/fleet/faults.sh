@@ -186,6 +186,7 @@ for store in redis postgres dynamodb; do
     faults largest "$url#largest" "$store, largest key and response, silent"
     faults numbers "$url#numbers" "$store, many numbers"
     faults repeated "$url#repeated" "$store, calls repeated"
+    faults mistaken "$url#mistaken" "$store, an outcome that is refused"
     faults another_secret "$url#secret" "$store, another secret"
 done
 for store in redis postgres; do

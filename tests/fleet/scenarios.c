@@ -429,6 +429,10 @@ static const struct luck { const char *name, *line; } lucks[] = {
     // The same again is done already; another outcome is not.
     { "repeated", "open B1 C1 C1 C1,len=3:fenced C1,failed:fenced B2 R2 R2 "
       "C2:fenced B2 C2 B2:replay B3 L B3:recover c3:fenced C3 C3" },
+    // The handler has run: no answer may be that nothing was executed.
+    { "mistaken", "open U1,len=17,called:more B1:replay "
+      "U2,null,len=4,called:more B2:replay U3,state,called:more "
+      "B3:replay" },
     { "foreign", "open:format reason=fleet's" },
     { "misfit", "open:format reason=Validation" },
     { "another_secret", "open B1 C1 close secret open:format secret open "

@@ -9,7 +9,8 @@
  *             comes late
  *     C       null; within=1: the scenario's transaction, within=0: none
  *     U       called, where the answer does not show that the handler was;
- *             script, which does its part in it
+ *             script, which does its part in it; :more, of a fleet: it
+ *             asserts that the outcome was a mistake
  *     C R N D old: with the claim before the last; D of a key without an outcome
  *             has no token, or one that was never given
  * And words:
@@ -33,6 +34,7 @@
 #include "../model/words.h"
 
 #include <libpq-fe.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +233,8 @@ static idem_outcome outcome_of(const call *w, const known *k,
                        .failed = (uint8_t)w->failed,
                        .confirm = (uint8_t)w->confirm };
 
+    o.state = w->state == NONE ? NULL : "s";
+    o.state_len = w->state != NONE;
     bytes[6] = (char)c->attempt;
     bytes[7] = (char)(k - current->keys);
     o.code = INT32_MIN + bytes[7] + 32 * (int32_t)(c->attempt - 1);
@@ -278,6 +282,15 @@ typedef struct running_word {
     int      called;
 } running_word;
 
+/* What is recorded of an outcome that is refused */
+static const idem_outcome mistaken = { .response = "", .failed = 1,
+                                       .code = IDEM_CODE_INVALID };
+
+static int is_mistaken(const idem_outcome *o)
+{
+    return o->response_len > RESPONSE_MAX || !o->response || o->state;
+}
+
 static int handler(idem_job *job)
 {
     running_word *r = (running_word *)job->ctx;
@@ -290,14 +303,25 @@ static int handler(idem_job *job)
     job->outcome = outcome_of(r->w, r->k, job->claim);
     if (r->w->back || r->w->keep)
         return r->w->keep ? IDEM_CANNOT_TELL : IDEM_NOT_DONE;
-    finished(r->k, &job->outcome);
+    finished(r->k, is_mistaken(&job->outcome) ? &mistaken : &job->outcome);
     return IDEM_HANDLED;
+}
+
+static sigjmp_buf asserted;
+
+static void on_abort(int number)
+{
+    (void)number;
+    siglongjmp(asserted, 1);
 }
 
 static int do_run(subject *s, idem_reply *reply, const idem_request *rq,
                   running_word *r)
 {
     subject_tick = s->now;
+    signal(SIGABRT, on_abort);
+    if (sigsetjmp(asserted, 1))
+        return IDEM_MORE;
     return subject_is_fleet(s)
                ? fleet_run(&s->f, reply, rq, handler, r)
                : idem_run(&s->table, reply, rq, handler, r, subject_now);
