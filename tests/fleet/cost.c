@@ -6,8 +6,9 @@
  *     PostgreSQL   INSERT .. ON CONFLICT DO UPDATE .. WHERE the lease ended;
  *                  UPDATE; both prepared
  * Prints a row: gateways, commands a second by hand and as a fleet, the second
- * in parts of the first (the median of the rounds), and how long a command of
- * the fleet takes: the middle one, and the 99th of 100. */
+ * in parts of the first (the median of the rounds).
+ *
+ * cost PLACE: commands of a fleet alone, for the bytes of their keys. */
 #define _DEFAULT_SOURCE
 #include "subject.h"
 
@@ -18,7 +19,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 10, LEASE_MS = 30000, DAY_MS = 86400000 };
+enum { ROUNDS = 10, ALONE = 200, LEASE_MS = 30000, DAY_MS = 86400000 };
 
 static const char *place;
 static const idem_config config = {
@@ -112,16 +113,6 @@ static void sql_command(int gateway, int number)
     PQclear(r);
 }
 
-/* What is done by hand at this place; NULL: nothing. */
-typedef void command(int gateway, int number);
-
-static command *by_hand(void)
-{
-    kind k = subject_kind(place);
-
-    return k == REDIS ? redis_command : k == POSTGRES ? sql_command : NULL;
-}
-
 static void open_by_hand(void)
 {
     char url[512];
@@ -139,12 +130,12 @@ static void open_by_hand(void)
 
 /* ------------------------------------------------------------------ rounds */
 
-/* A gateway: waits for each round, does its part, and writes how long each
-   command took. */
+/* A gateway: waits for each round, does its part, and writes a byte. */
 static void work(int gateway, int is_fleet, int commands, int go, int out)
 {
-    command *one = is_fleet ? fleet_command : by_hand();
-    double start;
+    void (*one)(int gateway, int number) =
+        is_fleet                         ? fleet_command
+        : subject_kind(place) == REDIS   ? redis_command : sql_command;
     int number = 0;
     char c;
 
@@ -153,30 +144,27 @@ static void work(int gateway, int is_fleet, int commands, int go, int out)
     else
         open_by_hand();
     one(gateway, number++);             // prepares, loads scripts
-    start = -1;
-    must(write(out, &start, sizeof start) == sizeof start);
-    while (read(go, &c, 1) == 1)
-        for (int i = 0; i < commands; i++) {
-            start = now_us();
+    must(write(out, "!", 1) == 1);
+    while (read(go, &c, 1) == 1) {
+        for (int i = 0; i < commands; i++)
             one(gateway, number++);
-            start = now_us() - start;
-            must(write(out, &start, sizeof start) == sizeof start);
-        }
+        must(write(out, "!", 1) == 1);
+    }
     _exit(0);
 }
 
 typedef struct crew {
     int      go, out;               /* pipes */
     struct sample rate;
-    double  *took;
-    int      count;
 } crew;
 
-static void take(crew *c, int count)
+/* Until each of them is ready, or has done its part. */
+static void await(const crew *c, int gateways)
 {
-    while (count-- && read(c->out, &c->took[c->count], sizeof(double)) ==
-           sizeof(double))
-        c->count += c->took[c->count] >= 0;
+    char byte;
+
+    while (gateways--)
+        must(read(c->out, &byte, 1) == 1);
 }
 
 static void hire(crew *c, int is_fleet, int commands, int gateways)
@@ -193,11 +181,7 @@ static void hire(crew *c, int is_fleet, int commands, int gateways)
     close(out[1]);
     c->go = go[1];
     c->out = out[0];
-    c->count = 0;
-    c->took = (double *)calloc((size_t)(commands * gateways * ROUNDS + 1),
-                               sizeof(double));
-    must(c->took != NULL);
-    take(c, gateways);                  // all are ready
+    await(c, gateways);
 }
 
 /* A round; its commands a second */
@@ -207,7 +191,7 @@ static double play(crew *c, int commands, int gateways)
 
     for (int i = 0; i < gateways; i++)
         must(write(c->go, "!", 1) == 1);
-    take(c, commands * gateways);
+    await(c, gateways);
     rate = commands * gateways / (now_us() - start) * 1e6;
     sample_add(&c->rate, rate);
     return rate;
@@ -216,37 +200,32 @@ static double play(crew *c, int commands, int gateways)
 int main(int argc, char **argv)
 {
     int commands = argc == 4 ? atoi(argv[2]) / ROUNDS : 0;
-    int gateways = argc == 4 ? atoi(argv[3]) : 0, hands;
+    int gateways = argc == 4 ? atoi(argv[3]) : 0;
     struct sample ratio = { .count = 0 };
     static crew ours, hand;
 
+    place = argv[1];
+    if (argc == 2) {
+        must(subject_open(&s, place, &config) == IDEM_OK);
+        for (int i = 0; i < ALONE; i++)
+            fleet_command(0, i);
+        return 0;
+    }
     if (commands < 1 || gateways < 1)
         return 2;
-    place = argv[1];
     signal(SIGPIPE, SIG_IGN);
     commands = (commands + gateways - 1) / gateways;
-    hands = by_hand() != NULL;
     hire(&ours, 1, commands, gateways);
-    if (hands)
-        hire(&hand, 0, commands, gateways);
+    hire(&hand, 0, commands, gateways);
     for (int i = 0; i < ROUNDS; i++) {
-        double theirs = hands && i % 2 ? play(&hand, commands, gateways) : 0;
+        double theirs = i % 2 ? play(&hand, commands, gateways) : 0;
         double rate = play(&ours, commands, gateways);
-        if (hands && i % 2 == 0)
+        if (i % 2 == 0)
             theirs = play(&hand, commands, gateways);
-        if (hands)
-            sample_add(&ratio, rate / theirs);
+        sample_add(&ratio, rate / theirs);
     }
-    must(ours.count == commands * gateways * ROUNDS);
-    qsort(ours.took, (size_t)ours.count, sizeof(double), by_value);
-    printf("%d | ", gateways);
-    if (hands)
-        printf("%.0f | %.0f | %.2f", sample_median(&hand.rate),
-               sample_median(&ours.rate), sample_median(&ratio));
-    else
-        printf("| %.0f | ", sample_median(&ours.rate));
-    printf(" | %.2f | %.2f |\n", ours.took[ours.count / 2] / 1e3,
-           ours.took[ours.count * 99L / 100] / 1e3);
+    printf("%d | %.0f | %.0f | %.2f |\n", gateways, sample_median(&hand.rate),
+           sample_median(&ours.rate), sample_median(&ratio));
     close(ours.go);
     close(hand.go);
     while (wait(NULL) > 0)
