@@ -7,7 +7,7 @@ set -u
 
 . tests/servers/station.sh
 name=burst
-port=$(free_udp_port)
+port=$(free_port DGRAM)
 server="$B/burst $port journal log"
 chaos_options=
 trace="strace -D -qq -o trace"      # -D: the server is this script's child

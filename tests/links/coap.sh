@@ -7,7 +7,7 @@ set -u
 
 . tests/servers/station.sh
 name=coap
-port=$(free_udp_port)
+port=$(free_port DGRAM)
 server="$B/coap/coapd --port $port --journal journal --log log --boots boots"
 mismatch="4.22 the key was used for another payload"
 back="5.03 max-age N not done, given back: a retry is new"
@@ -54,7 +54,7 @@ answers() {
 poured 4 ml
 $mismatch"
     # Without a key: message id, token and port, which are all that there is
-    from=$(free_udp_port)
+    from=$(free_port DGRAM)
     is "$(ask "$from 20 pour 1" "$from 20 pour 1" "$from 21 pour 1" \
         "$from 20 pour 2")" \
         "2.04 poured 1 ml|2.04 poured 1 ml|2.04 poured 1 ml|$mismatch"
@@ -174,7 +174,7 @@ busy() {
 # LwM2M's Reboot: the answer is lost, and the message comes again after it.
 reboot() {
     name=reboot
-    from=$(free_udp_port)
+    from=$(free_port DGRAM)
     start
     is "$(ask "$from 40 3/0/4 -")" 2.04
     wait_for boots 2
@@ -207,7 +207,7 @@ held() {
 # What comes right after a restart is not begun before it: it would be cut off.
 after() {
     name=after
-    from=$(free_udp_port)
+    from=$(free_port DGRAM)
     start
     kill -STOP "$daemon"
     held "0 60 3/0/4 -"
@@ -232,7 +232,7 @@ after() {
 # What came before the server was suspended for a day is a copy, as before.
 suspended() {
     name=suspended
-    from=$(free_udp_port)
+    from=$(free_port DGRAM)
     start_clocked
     is "$(ask "0 90 pour 65001=a 2" "$from 91 pour 1")" \
         "2.04 poured 2 ml|2.04 poured 1 ml"

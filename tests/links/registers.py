@@ -113,7 +113,7 @@ def mute(port, link, pid, window, *numbers):
     return status
 
 
-def deaf(port, link, command):
+def deaf(port, link, *command):
     link.settimeout(60)
     once(link, *command)
     with socket.create_connection(("127.0.0.1", port)) as other:
@@ -136,7 +136,7 @@ def none(link, times):
     return "hangs" if hangs else ' '.join(got)
 
 
-def crowd(port, pid, command):
+def crowd(port, _, pid, *command):
     silent = [socket.create_connection(("127.0.0.1", port))
               for _ in range(200)]
     with socket.create_connection(("127.0.0.1", port)) as link:
@@ -147,30 +147,25 @@ def crowd(port, pid, command):
     return f"{status} {files}"
 
 
+def flood(link):
+    return "\n".join(str(ask(link, 0, 7, sequence, 1))
+                     for sequence in range(1, 203))
+
+
 def main(port, lines):
+    others = {"once": once, "none": none, "flood": flood, "slow": slow}
+    alone = {"mute": mute, "deaf": deaf, "crowd": crowd}
     with socket.create_connection(("127.0.0.1", port)) as link:
         for line in lines:
-            words = line.split()
-            if words[0] == "slow":
-                print(slow(link))
-            elif words[0] == "raw":
-                print(raw(link, words[1:]))
-            elif words[0] == "once":
-                print(once(link, *map(int, words[1:])))
-            elif words[0] == "mute":
-                print(mute(port, link, *map(int, words[1:])))
-            elif words[0] == "deaf":
-                print(deaf(port, link, list(map(int, words[1:]))))
-            elif words[0] == "none":
-                print(none(link, int(words[1])))
-            elif words[0] == "crowd":
-                words = list(map(int, words[1:]))
-                print(crowd(port, words[0], words[1:]))
-            elif words[0] == "flood":
-                for sequence in range(1, 203):
-                    print(ask(link, 0, 7, sequence, 1))
+            word, *numbers = line.split()
+            if word == "raw":
+                print(raw(link, numbers))
+            elif word in alone:
+                print(alone[word](port, link, *map(int, numbers)))
+            elif word in others:
+                print(others[word](link, *map(int, numbers)))
             else:
-                print(ask(link, *map(int, words)))
+                print(ask(link, int(word), *map(int, numbers)))
 
 
 main(int(sys.argv[1]), sys.argv[2:])

@@ -114,9 +114,12 @@ need() {
     done
 }
 
+# free_port [DGRAM]: one that no server has, of TCP or UDP
 free_port() {
-    python3 -c 'import socket
-print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
+    python3 -c "import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_${1:-STREAM})
+s.bind(('127.0.0.1', 0))
+print(s.getsockname()[1])"
 }
 
 start_broker() {

@@ -8,14 +8,6 @@ tests=$(pwd)/tests
 examples=$(pwd)/examples
 . tests/servers/servers.sh
 
-# free_udp_port: one that no UDP server has
-free_udp_port() {
-    python3 -c 'import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
 # launch [options]: $server, in the folder $work/$name
 launch() {
     mkdir -p "$work/$name"
@@ -94,7 +86,7 @@ chaos_options="--ml-ms 1"       # of the server
 # $network_port.  The same $kills, the same harm.
 network() {
     : >"$work/network"
-    python3 "$servers/$1.py" "$2" "$kills" "$3" >"$work/network" &
+    python3 "$servers/network.py" "$1" "$2" "$kills" "$3" >"$work/network" &
     network=$!
     children=$network
     wait_for test -s "$work/network"
