@@ -140,9 +140,10 @@ END
     is "$(count begins j 9) $(count ends j 9)" "1 0"
 }
 unread_once() {
-    run_with="env LD_PRELOAD=$work/unread.so"
-    start_daemon "$broker_port" 1
-    unset run_with
+    plain=$server
+    server="env LD_PRELOAD=$work/unread.so $server"
+    launch
+    server=$plain
     ends_with "log: Cannot allocate memory"
 }
 
@@ -358,13 +359,14 @@ suspended() {
 
 # Nor if it was suspended when it had read that, and had not looked it up yet.
 suspended_late() {
-    make_clock pumpd
+    make_clock "$name"
     make_nap
-    run_with="with_clocks pumpd env LD_PRELOAD=$work/clock.so:$work/nap.so"
-    start_daemon "$broker_port" 1
-    unset run_with
+    plain=$server
+    server="with_clocks $name env LD_PRELOAD=$work/clock.so:$work/nap.so $server"
+    start
+    server=$plain
     is "$(ask c 5)" "c 5 0x00 poured 5 ml"
-    echo "$work/pumpd.ahead" >"$work/nap"
+    echo "$work/$name.ahead" >"$work/nap"
     publish panel c 5
     is "$(ask d 5)" "d 5 0x00 poured 5 ml"
     [ ! -e "$work/nap" ] || fail "it was not suspended: the test shows nothing"

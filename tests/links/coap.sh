@@ -22,6 +22,20 @@ messages() {
     exec python3 "$tests/links/messages.py" "$port" "$@"
 }
 
+# pouring KEY: a pour that does not end, and has begun
+pouring() {
+    start --ml-ms 60000
+    messages "0 51 pour 65001=$1 2" >/dev/null &
+    children=$!
+    wait_for grep -q "begins $(hex 127.0.0.1)/$(hex "$1")" "$work/$name/log"
+}
+
+# .. and is cut off by a kill.
+cut_off() {
+    crash_server
+    end_children
+}
+
 boots() { [ "$(wc -l <"$work/$name/boots")" = "$1" ]; }
 
 # answers: the table of the manual, by messages as they are
@@ -159,16 +173,12 @@ floods() {
 # What is asked for while the pump runs: the same key, and another one
 busy() {
     name=busy
-    start --ml-ms 60000
-    messages "0 30 pour 65001=a 1" >/dev/null &
-    children=$!
-    wait_for grep -q begins "$work/busy/log"
-    answers=$(ask "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
+    pouring a
+    answers=$(ask "0 31 pour 65001=a 2" "0 32 pour 65001=b 1" |
         sed 's/max-age [1-9][0-9]*/max-age N/g')
     is "${answers%%:*}" "5.03 max-age N being executed"
     is "${answers##*|}" "$back"
-    crash_server
-    end_children
+    cut_off
 }
 
 # LwM2M's Reboot: the answer is lost, and the message comes again after it.
@@ -310,18 +320,13 @@ ended() {
 # The server is killed while it pours: what the log shows decides.
 interrupted() {
     name=interrupted
-    id=$(hex 127.0.0.1)/$(hex a)
     start
     is "$(ask "0 50 pour 65001=z 1")" "2.04 poured 1 ml"
     stop
     for case in begun ended neither; do
-        start --ml-ms 60000
-        messages "0 51 pour 65001=$case 2" >/dev/null &
-        children=$!
         id=$(hex 127.0.0.1)/$(hex $case)
-        wait_for grep -q "begins $id" "$work/interrupted/log"
-        crash_server
-        end_children
+        pouring $case
+        cut_off
         case $case in
         ended) echo "poured $id 2" >>"$work/interrupted/log" ;;
         neither) sed -i "\|$id|d" "$work/interrupted/log" ;;
@@ -346,14 +351,9 @@ interrupted() {
         "$work/interrupted/log")" 1
     # Nor is a restart that may have been forgotten given back as not done.
     damage 127.0.0.1 ended
-    start --ml-ms 60000
-    messages "0 57 pour 65001=long 2" >/dev/null &
-    children=$!
-    wait_for grep -q "begins $(hex 127.0.0.1)/$(hex long)" \
-        "$work/interrupted/log"
+    pouring long
     is "$(ask "0 58 3/0/4 -")" "5.00 look at its uptime"
-    crash_server
-    end_children
+    cut_off
     printf 'begins half a l' >>"$work/interrupted/log"
     start
     is "$(ask "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"
