@@ -108,7 +108,8 @@ class UdpNetwork(asyncio.DatagramProtocol):
         if client not in self.ways:
             self.ways[client] = asyncio.ensure_future(
                 asyncio.get_running_loop().create_datagram_endpoint(
-                    lambda: Way(self, client), remote_addr=self.target))
+                    lambda: Way(self, client), remote_addr=self.target,
+                    local_addr=(client[0], 0)))
         way, _ = await self.ways[client]
         self.suffer(way.sendto, datagram)
 
