@@ -26,8 +26,8 @@
  * claimed and completed as above; the claim deletes the oldest key; every tenth
  * command is a duplicate, which only reads.  Counted by the kernel (Linux), as
  * bytes handed to write calls, checkpoints included.  The same library writes
- * the same number on every machine.  Nothing is synced here: that takes seconds,
- * and changes no byte that is written.
+ * the same number on every machine.  Nothing is synced here: that takes
+ * seconds, and changes no byte that is written.
  */
 #define _GNU_SOURCE 1
 #define _POSIX_C_SOURCE 200809L

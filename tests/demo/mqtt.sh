@@ -40,8 +40,8 @@ chaos() {
 
 # What a daemon would know that were started now
 look() {
-    "$B/inspect" --config "$examples/mqtt/inspect.conf" --secret-file "$name/journal.secret" \
-        "$name/journal"
+    "$B/inspect" --config "$examples/mqtt/inspect.conf" \
+        --secret-file "$name/journal.secret" "$name/journal"
 }
 
 # run NAME QOS KILLS COMMANDS: with idem.h

@@ -14,10 +14,9 @@ LATE_S = (0.05, 0.6)
 
 
 class TcpNetwork:
-    """Between MQTT or HTTP clients and a server.  One piece in ONE_IN is lost, or
-    half of it is; then the connection breaks.  After that all pieces pass for a
-    while, so that a client that connects again, and gets everything that has
-    queued up, makes progress."""
+    """One piece in ONE_IN is lost, or half of it is; then the connection breaks.
+    After that all pieces pass for a while, so that a client that connects
+    again, and gets everything that has queued up, makes progress."""
 
     def __init__(self, one_in, seed, target):
         self.one_in, self.target = one_in, target

@@ -82,8 +82,8 @@ refuses() {
 
 chaos_options="--ml-ms 1"       # of the server
 
-# network PROTOCOL ONE_IN PORT: before that port, harms one piece in ONE_IN; is at
-# $network_port.  The same $kills, the same harm.
+# network PROTOCOL ONE_IN PORT: before that port, harms one piece in ONE_IN; is
+# at $network_port.  The same $kills, the same harm.
 network() {
     : >"$work/network"
     python3 "$servers/network.py" "$1" "$2" "$kills" "$3" >"$work/network" &
@@ -123,8 +123,9 @@ chaos_ends() {
         fail "chaos: $harm: this shows nothing"
 }
 
-# audit ANSWERS [LOG]: no command began or ended twice in the pump's log, and each
-# answer is right: lines "ID ML poured" or "ID ML interrupted", ID as in the log
+# audit ANSWERS [LOG]: no command began or ended twice in the pump's log, and
+# each answer is right: lines "ID ML poured" or "ID ML interrupted", ID as in the
+# log
 audit() {
     awk '
         function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
