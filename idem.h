@@ -710,7 +710,8 @@ typedef struct idem_request {
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
-   copied and kept.  All zero: never current.  The same in all builds. */
+   copied and kept (but of an outcome that is 4 GB of journal old a restart
+   changes the token).  All zero: never current.  The same in all builds. */
 typedef struct idem_claim {
     uint64_t token;             /* fencing token, > 0 (>>time) */
     uint32_t slot;
@@ -2250,7 +2251,7 @@ static unsigned idemi_slot_key_bytes(unsigned key_len)
     return key_len || !IDEMI_EVER_SENDERS ? key_len : IDEMI_NUMBER_BYTES;
 }
 
-static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
+IDEMI_INLINE int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
 {
     return s->scope_len == id->scope_len &&
            idemi_basics_equal(idemi_slot_id(s), id->scope, id->scope_len);
@@ -2264,7 +2265,7 @@ IDEMI_INLINE int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 }
 
 /* The key if it is a number: its epoch, and below that its sequence; else 0. */
-static uint64_t idemi_slot_number(idem_slot *s)
+IDEMI_INLINE uint64_t idemi_slot_number(idem_slot *s)
 {
     return !IDEMI_EVER_SENDERS || s->key_len
                ? 0
@@ -2315,7 +2316,8 @@ static int idemi_slot_has_expired(const idem_table *t, const idem_slot *s)
 
 /* The rest of a lease: 0 from the millisecond in which it ends.  By C1 a time
    more than IDEM_LEASE_MAX ahead of the clock is a past one. */
-static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
+IDEMI_INLINE uint32_t idemi_slot_lease_left(const idem_table *t,
+                                            const idem_slot *s)
 {
     uint32_t left = s->time - t->clock;
 
@@ -3334,6 +3336,7 @@ static int idemi_sender_is_gone(const idem_sender *e, uint64_t number)
 }
 
 /* Makes an entry need a sector: one of its records raises the floor. */
+IDEMI_NOINLINE
 static void idemi_sender_need(const idem_table *t, const idem_sender *e,
                               uint32_t sequence)
 {
@@ -5960,7 +5963,6 @@ IDEMI_INLINE void idemi_command_enter(idem_table *t, unsigned slot,
 /* Fills a slot with the query's claim, all but state and lease.  Called for the
    record and once more for the slot: a copy would be slower on a host, as wide
    loads wait for the narrow stores before them. */
-IDEMI_NOINLINE
 static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
                                      const idemi_query *q, idem_slot *s)
 {
@@ -6877,8 +6879,8 @@ static int idemi_public_valid_bytes(const void *data, size_t len)
 }
 
 /* Validates scope and key (keeps K2), and hashes them. */
-static int idemi_public_query(const idem_table *t, idemi_query *q,
-                              const idem_request *rq)
+IDEMI_INLINE int idemi_public_query(const idem_table *t, idemi_query *q,
+                                    const idem_request *rq)
 {
     size_t key_max, key_len;
 
