@@ -383,8 +383,8 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_uncounted)
     }
 }
 
-/* The same of a journal of few sectors, each with a key, which is not taken for blank; then the
-   first write is cut. */
+/* The same of a journal of few sectors, each with a key, which is not taken for
+   blank; then the first write is cut. */
 TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_uncounted)
 {
     for (unsigned heads = 1; heads <= 3; heads++) {
