@@ -101,7 +101,8 @@
                        (no water pressure): give the claim back.  The next
                        repeat is answered as if it were the first.
      IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is BUSY
-                       until the lease ends, then RECOVER or EXHAUSTED.
+                       until the lease ends, then RECOVER: an attempt was
+                       interrupted.
 
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c).  idem_begin grants a claim, which you keep,
@@ -159,9 +160,8 @@
      TOO_OLD             410                 4.12   0x83 implementation specific
      EXHAUSTED           500                 5.00   0x83
      E_FULL              503 + Retry-After   5.03   0x97
-     RELEASED, E_STORAGE 503                 5.03   0x97
      no key, too long    400                 4.00   0x83
-     other errors        500                 5.00   0x80
+     RELEASED, others    503                 5.03   0x97
 
    >>identity
 
@@ -198,7 +198,7 @@
    idem_sector_count, and wrap idem_open, a macro, in a C function.
 
    If the program has one configuration, give it to the compiler (IDEM_CONFIG in
-   >>config): it leaves out what that configuration does not need, a quarter of
+   >>config): it leaves out what that configuration does not need, a third of
    the code without senders, eviction and state.
 
    >>time
@@ -612,7 +612,7 @@ typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     /* 1 to sector_size bytes from any address on, of two sectors, too.  Where a
        chip reads whole words, copy from these.  A granule whose programming was
-       interrupted may be anything, or fail (ECC).  After a failure its bytes
+       interrupted may be anything, or a failure (ECC).  After a failure bytes
        are read again one by one.  A chip that is asleep, busy or absent must
        return a failure.  Erased bytes would look like blank storage, and a new
        journal would replace the old one. */
@@ -650,7 +650,7 @@ typedef struct idem_storage {
     uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS), never changed;
                                    together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
-    uint16_t erased;            /* value of an erased byte: 0xFF or 0x00 (no
+    uint16_t erased;            /* value of every erased byte: 0xFF or 0x00 (no
                                    record begins with one) */
     uint16_t verify;            /* not 0: read programmed bytes back; if they
                                    differ: IDEM_E_STORAGE, with storage_error
@@ -721,8 +721,9 @@ typedef struct idem_claim {
 /* The details of an answer of idem_begin and idem_run.  All fields are zeroed
    first; the answers named set them. */
 typedef struct idem_reply {
-    idem_claim claim;           /* the claim granted; REPLAY, DONE: names the
-                                   outcome, for idem_response, idem_delivered */
+    idem_claim claim;           /* the claim granted (idem_run: that the handler
+                                   had); REPLAY, DONE: names the outcome, for
+                                   idem_response, idem_delivered */
     size_t   response_len;      /* REPLAY, DONE: bytes of the response.  More
                                    than request.buffer_size: not copied */
     int      status;            /* REPLAY, DONE: IDEM_COMPLETED, IDEM_FAILED */
@@ -925,7 +926,8 @@ typedef struct idem_journal {
     union {                     /* to save 4 bytes */
         uint32_t window;        /* opening: where that part begins */
         uint32_t durable;       /* later: claims up to this token are durable,
-                                   its low half */
+                                   its low half.  The first rotation, which
+                                   syncs, sets it before it is read */
     } from;
 } idem_journal;
 
@@ -941,7 +943,7 @@ typedef struct idem_journal {
 #endif
 
 /* A table.  Any number may be open.  No pointer into itself: in C it may be
-   moved while no call is under way. */
+   moved while no call is under way.  Read its fields with the lock held. */
 typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
@@ -1173,9 +1175,9 @@ typedef union idem_fingerprint_state {
      forget               a sender: all n slots, each with a hash of its scope
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
-     maintain             64 slots, each at most one removal: a look-up's words,
-                          and an entry's; once for each head n numbers and
-                          entries too, or twice n alone
+     maintain             64 slots, each at most one removal (one look-up of a
+                          slot, one of an entry); once for each head also the
+                          numbers of sectors of all items, twice at most
      open                 clears all memory; with a journal reads the headers up
                           to seven times (one that is torn up to 30 more), and
                           the sectors from the tail on; or all of blank storage.
@@ -1345,19 +1347,19 @@ typedef uint32_t idem_now(void);
                      nothing else
      IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
                      is kept: reply->retry_after_ms is the rest of its lease,
-                     and the next time is IDEM_RECOVER or _EXHAUSTED
+                     and then the attempt was interrupted
      others, if reply->claim.token is
        0             as idem_begin: the handler was not called
-       not 0         it was, and its result is not stored: IDEM_E_FENCED
-                     (another has taken over), or as idem_complete or
-                     idem_release.  Call that with reply->claim, until it is
-                     stored or fenced (the job is gone: a handler keeps the
-                     outcome in ctx).  Another idem_run is IDEM_BUSY until the
-                     lease ends
+       not 0         it was.  IDEM_E_FENCED: another has taken over.  Otherwise
+                     its result is not stored: call idem_complete or
+                     idem_release with reply->claim, until it is stored or
+                     fenced (the job is gone: a handler keeps the outcome in
+                     ctx); after IDEM_CANNOT_TELL neither.  Another idem_run is
+                     IDEM_BUSY until the lease ends
    An outcome that is too long, or NULL with a length, is a bug: it is recorded
    as failed, with IDEM_CODE_INVALID, without response and state; then, even if
-   the storage failed, IDEM_MISUSE is called.  A handler that completes by
-   itself (>>patterns) makes it IDEM_E_FENCED. */
+   the storage failed, IDEM_MISUSE is called.  If a handler completed by
+   itself (>>patterns), it is IDEM_E_FENCED, and the outcome is stored. */
 IDEM_API IDEMI_MUST_USE
 int idem_run(idem_table *table, idem_reply *reply, const idem_request *request,
              idem_handler *handler, void *ctx, idem_now *now);
@@ -2031,7 +2033,6 @@ static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
     return idemi_hash_final(&state);
 }
 
-/* The index hash of scope and key.  The scope's length is the last byte. */
 IDEMI_FLATTEN
 static uint32_t idemi_hash_pair(const idem_config *config,
                                 const unsigned char *scope, size_t scope_len,
@@ -2891,9 +2892,9 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a header, but not that of the tail, names a sector that is not there,
-         or that was read when this header could not be; or no sector counts,
-         and the oldest header names one; or the newest header is sector_count
-         or more after the head's tail, in its place;
+         or one that was read to its end, as this header could not be read then;
+         or no sector counts, and the oldest header names one; or the newest
+         header is sector_count or more after the head's tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, is of a slot, a refused number or a sender, not relocated, and
@@ -3113,7 +3114,8 @@ IDEMI_INLINE int idemi_storage_erase_now(idem_table *t)
 typedef unsigned idemi_item;
 #define IDEMI_STATE(t)   IDEMI_CAPACITY(t)
 #define IDEMI_NO_ITEM(t) IDEMI_CAPACITY(t)      /* of a record: time alone, or a
-                                                   key that is in no slot */
+                                                   key that is in no slot; not
+                                                   with IDEMI_IN_FULL */
 
 /* "No sector": larger than the sequence of any */
 #define IDEMI_NOWHERE UINT32_MAX
@@ -3345,8 +3347,9 @@ static void idemi_sender_need(const idem_table *t, const idem_sender *e,
     *need = idemi_basics_min(*need, sequence);
 }
 
-/* Notes that a number has expired or was evicted.  Given a later record the
-   next boot finds an outcome expired, or evicted if claims are written. */
+/* Notes that a number has expired or was evicted.  From a later record the next
+   boot infers that an outcome has left, if claims are written.  A claim that
+   left may be found again. */
 static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
                                    const idem_slot *s)
 {
@@ -3504,7 +3507,8 @@ typedef struct idemi_query {
     idem_claim *claim;
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
-    idem_sender *sender;        /* its entry, or NULL */
+    idem_sender *sender;        /* its entry, or NULL; of a number that is too
+                                   old, NULL if not by the floor */
     idem_sender *takes;         /* without one, that which it takes over */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
@@ -4150,7 +4154,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
 }
 
 /* Reads the record at an offset in a sector; returns its length in whole
-   granules, or 0 if there is none (W2, W4). */
+   granules, or 0 if there is none (W2, W4, W5). */
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
                                     unsigned char *start)
@@ -4769,8 +4773,8 @@ static void idemi_journal_erase_skipped(idem_table *t)
 
 /* True if a head in the next sector leaves room to begin another one later.
    Right after the head R5 has that.  After skipped sectors all live items must
-   fit into the heads that are left.  These may use the two sectors of R4, so
-   the head is planned as if it were two earlier.  Sequences must not wrap.
+   fit into the heads that are left.  These may use the two sectors of R4: so
+   the plan is for a head two sequences lower.  Sequences must not wrap.
    Sets next_tail, as the plan does. */
 static int idemi_journal_plan_next(idem_table *t)
 {
@@ -4852,7 +4856,8 @@ static int idemi_journal_rotate(idem_table *t)
 }
 
 /* Rotates until the head has room for any record, and there is a token for a
-   volatile claim.  At least once with `anew`, or if no record was written for a
+   volatile claim (compared by the difference: at their end they wrap).  At least
+   once with `anew`, or if no record was written for a
    sweep interval: then the new header has the time, and the record none that
    could be lost with it (IDEMI_SILENCE_MS). */
 IDEMI_SLOW
@@ -4869,7 +4874,8 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
     while (result == IDEM_OK &&
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
             (IDEMI_CONFIG_OF(t)->volatile_claims &&
-             t->token + 1 >= idemi_record_token(t, j->sequence + 1, 0)))) {
+             t->token + 1 - idemi_record_token(t, j->sequence + 1, 0) <
+                 IDEMI_TOKEN_MAX / 2))) {
         // A head that D6 does not look at would be lost with its header: then
         // begin one more.  (No more than two torn headers precede the first
         // head, if no sector failed.)
@@ -5374,7 +5380,8 @@ IDEMI_NOINLINE
 static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0, sequence = j->tail, end = 1;
+    uint32_t named = 0, sequence = j->tail;
+    uint32_t is_named = 1;      // the sector before, by a later header
     int hold, gap = 0;
     unsigned slot;
     idemi_scan scan;
@@ -5387,10 +5394,10 @@ static void idemi_opening_sectors(idem_table *t)
             continue;
         // (The first sector has just set the clock: holding has no effect.)
         hold = j->damaged == named || gap;
-        if ((scan.h.previous != named || !end) && sequence != j->tail)
+        if ((scan.h.previous != named || !is_named) && sequence != j->tail)
             idemi_opening_count_loss(t, sequence - 1);
         named = sequence;
-        end = scan.end;
+        is_named = scan.end;
         j->defaults = scan.h.defaults;
         idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
         // From the header's time on, even if that was not followed
@@ -5897,7 +5904,7 @@ static int idemi_command_find_keys(idem_table *t, uint64_t name)
 }
 
 /* Forgets a sender and its keys.  Writes its entry, without a floor. */
-static int idemi_command_forget(idem_table *t, const idem_request *rq)
+static int idemi_command_forget_sender(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
@@ -7228,9 +7235,10 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
         !request->key_len && !request->sequence &&
         idemi_public_valid_bytes(request->scope, request->scope_len)) {
         result = idemi_public_enter_at(table, 1, now_ms);
-        return result < 0 ? result
-                          : idemi_public_leave(
-                                table, idemi_command_forget(table, request));
+        if (result < 0)
+            return result;
+        return idemi_public_leave(
+            table, idemi_command_forget_sender(table, request));
     }
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
@@ -7268,17 +7276,14 @@ IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms)
     slot = IDEMI_CAPACITY(table);
     if (idemi_command_slot_of(table, &info->claim, IDEMI_FINISHED))
         slot = (unsigned)info->claim.slot;
-    for (;;) {
-        const idem_slot *s;
-        slot = table->links[slot].newer;
-        if (slot == IDEMI_CAPACITY(table))
-            return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-        s = idemi_slot_at(table, slot);
+    while ((slot = table->links[slot].newer) != IDEMI_CAPACITY(table)) {
+        const idem_slot *s = idemi_slot_at(table, slot);
         if (!(s->flags & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
             continue;
         idemi_command_describe(table, slot, info);
         return idemi_public_leave(table, IDEM_OK);
     }
+    return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
 
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
@@ -7357,7 +7362,7 @@ IDEM_API const char *idem_text(int result)
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
     default:
-        return "not a result of idem.h";
+        return "not a result of a call on a table";
     }
 }
 
@@ -7897,6 +7902,8 @@ static int idemi_file_sync_unlocked(void *ctx)
 
     if (!idemi_file_is_mine(file))
         return EPERM;
+    if (file->fd < 0)
+        return EBADF;           // the mutex is gone, too
     (void)pthread_mutex_lock(&file->syncing);
     if (!file->sync_error)
         file->sync_error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
@@ -8069,7 +8076,6 @@ static void idemi_file_reset(idem_file *file, uint32_t sector_size,
                              uint32_t sector_count)
 {
     IDEM_MEMSET((void *)file, 0, sizeof *file);
-    (void)pthread_mutex_init(&file->syncing, NULL);
     file->storage.ctx = file;
     file->storage.read = idemi_file_read;
     file->storage.prog = idemi_file_prog;
@@ -8101,6 +8107,8 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         file->error = 0;
         result = idemi_file_try(file);
     } while (file->error == ESTALE && ++tries < 10);
+    if (result == IDEM_OK)
+        (void)pthread_mutex_init(&file->syncing, NULL);
     return result;
 }
 
@@ -8118,6 +8126,7 @@ IDEM_API int idem_file_close(idem_file *file)
     // unlock here, and without unlocking here the child would keep it.
     if (idemi_file_is_mine(file))
         (void)flock(fd, LOCK_UN);
+    (void)pthread_mutex_destroy(&file->syncing);
     if ((close)(fd) == 0)
         return IDEM_OK;
     file->error = errno;

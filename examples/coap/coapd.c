@@ -46,14 +46,12 @@ static void respond(coap_pdu_t *response, int code, const void *text,
 static int code_of(int result)
 {
     switch (result) {
-    case IDEM_BUSY:
-    case IDEM_E_FULL:
-    case IDEM_RELEASED:     return COAP_RESPONSE_CODE_SERVICE_UNAVAILABLE;
     case IDEM_MISMATCH:     return COAP_RESPONSE_CODE_UNPROCESSABLE;
     case IDEM_TOO_OLD:      return COAP_RESPONSE_CODE_PRECONDITION_FAILED;
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return COAP_RESPONSE_CODE_BAD_REQUEST;
-    default:                return COAP_RESPONSE_CODE_INTERNAL_ERROR;
+    case IDEM_EXHAUSTED:    return COAP_RESPONSE_CODE_INTERNAL_ERROR;
+    default:                return COAP_RESPONSE_CODE_SERVICE_UNAVAILABLE;
     }
 }
 

@@ -87,17 +87,16 @@ static enum MHD_Result answer(struct MHD_Connection *c, int result,
         return exchange_refuse(c, MHD_HTTP_UNPROCESSABLE_CONTENT, 0, text);
     case IDEM_TOO_OLD:
         return exchange_refuse(c, MHD_HTTP_GONE, 0, text);
-    case IDEM_RELEASED:
-    case IDEM_E_FULL:
-        return exchange_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-                               1 + wait_ms / 1000, text);
+    case IDEM_EXHAUSTED:
+        return exchange_refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, 0, text);
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:
         return exchange_refuse(c, MHD_HTTP_BAD_REQUEST, 0, text);
     case IDEM_E_STORAGE:                // after a restart it is known
         journal_need(&the.j, result);
     }
-    return exchange_refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, 0, text);
+    return exchange_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, 1 + wait_ms / 1000,
+                           text);
 }
 
 /* --------------------------------------------------------------------- pour */

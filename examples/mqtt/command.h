@@ -13,7 +13,6 @@
 // Reason codes of answers; those of idem.h's results are in its >>replying.
 enum {
     POURED = 0x00,
-    UNSPECIFIED = 0x80,
     SPECIFIC = 0x83,            // implementation specific error
     QUOTA = 0x97,
     INVALID = 0x99,             // payload format
@@ -130,16 +129,12 @@ static inline int command_reason(int result, const idem_reply *reply)
     switch (result) {
     case IDEM_DONE:
     case IDEM_REPLAY:       return reply->code;         // the outcome's own
-    case IDEM_BUSY:
-    case IDEM_RELEASED:
-    case IDEM_E_FULL:
-    case IDEM_E_STORAGE:    return QUOTA;               // ask again
     case IDEM_MISMATCH:     return INVALID;
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return SPECIFIC;
-    default:                return UNSPECIFIED;
+    default:                return QUOTA;               // ask again
     }
 }
 

@@ -282,3 +282,21 @@ TEST(s1_a_token_is_not_beyond_the_sector_of_its_outcome)
         is(idem_delivered(the.table, &claim), IDEM_OK);
     }
 }
+
+/* .. even where the positions of sectors wrap: then no claim is granted, and no
+   call begins a sector for one. */
+TEST(l3_no_sector_is_begun_for_a_token_after_the_last_one)
+{
+    device *d = device_on(&nor, "volatile unjudged");
+    uint32_t erases;
+
+    if (sizeof(idem_token) != 4)
+        skip();
+    inside_start_far(d->table, inside_last_sequence(d->table));
+    d->table->token -= 300 * nor.sector_size;
+    is(answer('B', 0), IDEM_E_SPACE);
+    erases = d->medium.erases;
+    for (unsigned n = 0; n < 10; n++)
+        is(answer('B', n), IDEM_E_SPACE);
+    is(d->medium.erases, erases);
+}
