@@ -4857,9 +4857,9 @@ static int idemi_journal_rotate(idem_table *t)
 
 /* Rotates until the head has room for any record, and there is a token for a
    volatile claim (compared by the difference: at their end they wrap).  At least
-   once with `anew`, or if no record was written for a
-   sweep interval: then the new header has the time, and the record none that
-   could be lost with it (IDEMI_SILENCE_MS). */
+   once with `anew`, or if no record was written for a sweep interval: then the
+   new header has the time, and the record none that could be lost with it
+   (IDEMI_SILENCE_MS). */
 IDEMI_SLOW
 static int idemi_journal_make_ready(idem_table *t, int anew)
 {

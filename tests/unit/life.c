@@ -10,6 +10,9 @@
 #include "scenario.h"
 
 static const scenario scenarios[] = {
+    { "a_caller_s_mistake_is_refused_and_changes_nothing",
+      "Ba Ca e0 e1 e2 e3 e4 e5 e6 e7 e8 e9 e10 e11 e12 e13 e14 e15 e16 "
+      "Ba:replay" },
     // how long
     { "s4_a_lease_covers_the_millisecond_before_its_end_and_no_more",
       "ram Ba,lease=1,retention Ba,ms=0:busy Ba:recover Bb,lease=2,retention "
