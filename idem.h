@@ -41,9 +41,10 @@
    With a journal in flash; callbacks (>>porting) and a stored secret are yours:
    ```c
    IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
-   static const idem_storage flash = {       // sector_count can never change
+   static const idem_storage flash = {
        .read = flash_read, .prog = flash_prog, .erase = flash_erase,
-       .sector_size = 4096, .sector_count = 8, .prog_size = 8, .erased = 0xFF };
+       .sector_size = pump_sector_size, .sector_count = 8,  // never changed
+       .prog_size = pump_prog_size, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
    ```
 
@@ -101,8 +102,7 @@
                        (no water pressure): give the claim back.  The next
                        repeat is answered as if it were the first.
      IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is BUSY
-                       until the lease ends, then RECOVER: an attempt was
-                       interrupted.
+                       until the lease ends, then RECOVER: interrupted.
 
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c).  idem_begin grants a claim, which you keep,
