@@ -57,6 +57,11 @@ mutate:                  ## small faults that the tests must find
 size:                    ## code, RAM, stack; rewrites tables in README, FIGURES
 	@sh tests/size/size.sh $(PART)
 
+figures:                 ## all tables and plots that CI compares; 40 s
+	@SHORT=1 sh tests/size/size.sh
+	@SHORT=1 CC="$(CC)" sh tests/targets/run.sh figures keys
+	@SHORT=1 CC="$(CC)" B="$(B)" sh tests/bench/bench.sh counts
+
 bench:                   ## speed, wear, bytes beside budgets and others
 	@CC="$(CC)" B="$(B)" sh tests/bench/bench.sh $(PART)
 
