@@ -3639,6 +3639,13 @@ static void idemi_keys_sweep(idem_table *t)
     t->swept = t->clock;
 }
 
+/* The same, if any may have expired since the last sweep. */
+static void idemi_keys_sweep_if_expired(idem_table *t)
+{
+    if (idemi_clock_reached(t->clock, t->soonest))
+        idemi_keys_sweep(t);
+}
+
 /* True if a slot that has not expired has a claim with a live lease. */
 static int idemi_keys_is_live(const idem_table *t, const idem_slot *s)
 {
@@ -4456,9 +4463,9 @@ static int idemi_journal_is_stable(const idem_table *t, unsigned slot)
 }
 
 /* Encodes the next record of the head, about an item, into the buffer, all but
-   its check; returns its length.  `more` has
-   the fields that are not in the table: an idemi_query with IDEMI_OF_QUERY,
-   otherwise an idem_outcome or NULL. */
+   its check; returns its length.  `more` has the fields that are not in the
+   table: an idemi_query with IDEMI_OF_QUERY, otherwise an idem_outcome or
+   NULL. */
 static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
@@ -4856,10 +4863,10 @@ static int idemi_journal_rotate(idem_table *t)
 }
 
 /* Rotates until the head has room for any record, and there is a token for a
-   volatile claim (compared by the difference: at their end they wrap).  At least
-   once with `anew`, or if no record was written for a sweep interval: then the
-   new header has the time, and the record none that could be lost with it
-   (IDEMI_SILENCE_MS). */
+   volatile claim (compared by the difference: at their end tokens wrap).  At
+   least once with `anew`, or if no record was written for a sweep interval:
+   then the new header has the time, and the record none that could be lost with
+   it (IDEMI_SILENCE_MS). */
 IDEMI_SLOW
 static int idemi_journal_make_ready(idem_table *t, int anew)
 {
@@ -5913,8 +5920,7 @@ static int idemi_command_forget_sender(idem_table *t, const idem_request *rq)
 
     if (!e)
         return IDEM_E_NOT_FOUND;
-    if (idemi_clock_reached(t->clock, t->soonest))
-        idemi_keys_sweep(t);
+    idemi_keys_sweep_if_expired(t);
     result = idemi_command_find_keys(t, name);
     if (idemi_basics_join(e->floor) && result < 0)
         result = IDEM_OK;
@@ -6134,8 +6140,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     if (!e || !e->unsaved)
         return IDEM_OK;
     // An expired one may raise the floor, and be the last older number.
-    if (idemi_clock_reached(t->clock, t->soonest))
-        idemi_keys_sweep(t);
+    idemi_keys_sweep_if_expired(t);
     if (e->unsaved & IDEMI_UNSAVED)
         found = idemi_command_find_numbers(t, e, &q->id);
     else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG_OF(t)->volatile_claims)

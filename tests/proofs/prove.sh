@@ -199,7 +199,7 @@ part_eva() {
             `'|idem_(explain|memory_size|sector_count|fingerprint_.*)'`:
             `'|idemi_.*_(journal|save_refused|scope|geometry|numbers?'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
-            `'|forget(_sender)?|find_keys|is_of|has_sender'`:
+            `'|forget(_sender)?|find_keys|is_of|has_sender|sweep_if_expired'`:
             `'|finish_key)' calls
     shown records
     shown replay
