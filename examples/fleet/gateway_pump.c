@@ -80,10 +80,8 @@ int gateway_execute(idem_job *job)
     long ml = command_amount(c);
     int found;
 
-    // It may have come long ago, and its answer be forgotten; its sender asks
-    // again.  Before the claim is too early to look: we may be suspended there.
     if (job->answer == IDEM_EXECUTE &&
-        connection_age(&c->device->broker) > 1000LL * IN_HAND_S)
+        connection_is_late(&c->device->broker, IN_HAND_S))
         return IDEM_NOT_DONE;
     if (!ml)
         return end_as(outcome, INVALID, "not 1 to 1000 ml");

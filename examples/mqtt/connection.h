@@ -131,11 +131,14 @@ static inline void connection_look(connection *c, struct mosquitto *m)
         c->empty_ms = now;
 }
 
-/* How old a message may be, in ms, that is read now: it has come since then.  A
-   program that is suspended, or that others keep busy, reads old ones. */
-static inline long long connection_age(const connection *c)
+/* True if a message that was read last may have come longer ago than that: its
+   answer may be forgotten, so it must not be executed, and its sender asks
+   again.  A program that is suspended, or that others keep busy, reads such
+   ones.  Ask with the claim, before the effect: a program may be suspended
+   between an earlier look and the claim. */
+static inline int connection_is_late(const connection *c, int seconds)
 {
-    return clock_ms() - c->empty_ms;
+    return clock_ms() - c->empty_ms > 1000LL * seconds;
 }
 
 /* For the callback of a connection: returns whether the broker took it. */

@@ -95,10 +95,8 @@ static int execute(idem_job *job)
     pump_order order = { c->topic, c->key, c->key_len, command_amount(c) };
     int found = PUMP_NOTHING;
 
-    // It may have come long ago, and its answer be forgotten; its sender asks
-    // again.  Before the claim is too early to look: we may be suspended there.
     if (job->answer == IDEM_EXECUTE &&
-        connection_age(&d->broker) > 1000LL * IN_HAND_S)
+        connection_is_late(&d->broker, IN_HAND_S))
         return IDEM_NOT_DONE;
     if (!order.ml)
         return pumpd_end(&job->outcome, INVALID, "not 1 to 1000 ml");
