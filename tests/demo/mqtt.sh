@@ -140,10 +140,9 @@ END
     is "$(count begins j 9) $(count ends j 9)" "1 0"
 }
 unread_once() {
-    plain=$server
-    server="env LD_PRELOAD=$work/unread.so $server"
+    run_with="env LD_PRELOAD=$work/unread.so"
     launch
-    server=$plain
+    unset run_with
     ends_with "log: Cannot allocate memory"
 }
 
@@ -361,10 +360,9 @@ suspended() {
 suspended_late() {
     make_clock "$name"
     make_nap
-    plain=$server
-    server="with_clocks $name env LD_PRELOAD=$work/clock.so:$work/nap.so $server"
+    run_with="with_clocks $name env LD_PRELOAD=$work/clock.so:$work/nap.so"
     start
-    server=$plain
+    unset run_with
     is "$(ask c 5)" "c 5 0x00 poured 5 ml"
     echo "$work/$name.ahead" >"$work/nap"
     publish panel c 5

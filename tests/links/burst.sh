@@ -89,11 +89,10 @@ syncs() {
     name=syncs
     start
     stop
-    plain=$server
-    server="$trace -y -s 0 -e signal=none
-        -e trace=recvmmsg,write,fsync,fdatasync,sendto $server"
+    run_with="$trace -y -s 0 -e signal=none
+        -e trace=recvmmsg,write,fsync,fdatasync,sendto"
     start
-    server=$plain
+    unset run_with
     at_once 127.0.0.1 "{1} 1" >/dev/null    # a boot's first begins a sector
     at_once 127.0.0.1 "{11} 1" "{12} 1" "{13} 1" "{14} 1" "{15} 1" "{16} 1" \
         "{17} 1" "{18} 1" "{19} 1" "{20} 1" "{21} 1" "{22} 1" "{23} 1" \

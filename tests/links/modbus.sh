@@ -67,10 +67,9 @@ quota() {
 # the gateway may have files.
 crowd() {
     name=crowd
-    plain=$server
     echo 'ulimit -n $1; shift; exec "$@"' >"$work/few-files"
     for files in 100 34; do
-        server="sh $work/few-files $files $plain"
+        run_with="sh $work/few-files $files"
         start
         got=$(ask "crowd $daemon 0 7 $files 5")
         is "${got% *}" 1
@@ -78,9 +77,9 @@ crowd() {
         is "$(ask "0 7 $files 5" "0 7 $((files + 1)) 5")" "1|1"
         stop
     done
-    server="sh $work/few-files 20 $plain"
+    run_with="sh $work/few-files 20"
     refuses "poll: Invalid argument"
-    server=$plain
+    unset run_with
     # Who begins a message does not make the pump run on: while the gateway
     # waits for 20 of them it stops, and pours for the next window.
     start --ml-ms 100

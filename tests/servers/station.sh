@@ -8,12 +8,12 @@ tests=$(pwd)/tests
 examples=$(pwd)/examples
 . tests/servers/servers.sh
 
-# launch [options]: $server, in the folder $work/$name
+# launch [options]: $server, after the words $run_with, in $work/$name
 launch() {
     mkdir -p "$work/$name"
     cd "$work/$name"
     : >out
-    $server "$@" >out 2>>"$work/$name.log" &
+    ${run_with:-} $server "$@" >out 2>>"$work/$name.log" &
     daemon=$!
     cd "$work"
 }
@@ -29,10 +29,9 @@ start() {
 # start_clocked [options]: the same, for a_day_passes
 start_clocked() {
     make_clock "$name"
-    plain=$server
-    server="with_clocks $name $server"
+    run_with="with_clocks $name"
     start "$@"
-    server=$plain
+    unset run_with
 }
 
 # The server was suspended for a day, and goes on.
@@ -74,7 +73,7 @@ crash_server() {
 refuses() {
     words=$1
     shift
-    (cd "$work/$name" && timeout 20 $server "$@") >refused 2>&1 &&
+    (cd "$work/$name" && timeout 20 ${run_with:-} $server "$@") >refused 2>&1 &&
         fail "$name: the server started: expected \"$words\""
     grep -qF -- "$words" refused ||
         fail "$name: $(cat refused): expected \"$words\""
