@@ -278,9 +278,6 @@
                               The table syncs when it begins a sector, before a
                               second state in a batch, and with senders in
                               idem_release and idem_forget
-     volatile_claims          claims are not written (unless one of the key is):
-                              half the wear.  After a restart unfinished ones
-                              are IDEM_EXECUTE, and evicted keys may be back
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -356,9 +353,8 @@
      of a newer epoch         IDEM_EXECUTE, if there is room: the floor starts
                               anew, claims of older epochs are fenced
 
-   A refused number stays refused after a restart (but with volatile_claims an
-   evicted number of an older epoch may be IDEM_REPLAY).
-   With a journal each refusal may write a record (>>functions): limit its rate.
+   A refused number stays refused after a restart.  With a journal each refusal
+   may write a record (>>functions): limit its rate.
 
    The floor is the lower edge of the replay window: the highest number that was
    evicted, or dropped after it expired.  Released and forgotten numbers do not
@@ -412,12 +408,12 @@
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command whose key is remembered is never answered IDEM_EXECUTE if an
-         earlier attempt (with volatile_claims: of this boot) may have had an
-         effect.  It is IDEM_RECOVER until somebody completes, releases or
-         forgets it, or one retention after the attempt ended.  After a loss it
-         is IDEM_UNCERTAIN for one default retention.  A number is IDEM_EXECUTE
-         again only if it was released or forgotten, its sender lost its entry,
-         or its record was lost and that time has ended.
+         earlier attempt may have had an effect.  It is IDEM_RECOVER until
+         somebody completes, releases or forgets it, or one retention after the
+         attempt ended.  After a loss it is IDEM_UNCERTAIN for one default
+         retention.  A number is IDEM_EXECUTE again only if it was released or
+         forgotten, its sender lost its entry, or its record was lost and that
+         time has ended.
      S5  Damage that is noticed never gives a wrong answer, and never prevents
          the opening of the intact rest.  >>damage has what it may cost.
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
@@ -682,7 +678,6 @@ typedef struct idem_config {
                                0: capacity (with eviction S9 needs a quota) */
     uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
-    uint16_t volatile_claims;   /* not 0: claims are not written (>>durable) */
     uint8_t  secret[16];    /* key of the hashes (>>identity); no default.
                                IDEM_HASH_FNV hashes without it, but a journal
                                must be opened with its own first half */
@@ -972,7 +967,7 @@ typedef struct idem_table {
     uint32_t used;              /* slots in use, expired ones too until they are
                                    dropped; promised */
     uint32_t pending;           /* of them: undelivered; promised */
-    idem_token token;           /* last one granted */
+    idem_token token;           /* last one granted in this boot */
     uint32_t evicted_until;     /* logical ms: outcomes up to then may have been
                                    evicted, of senders without an entry */
     idem_stats stats;           /* promised */
@@ -1160,8 +1155,7 @@ typedef union idem_fingerprint_state {
                           A number that is too old: n slots for each record
                           that is written.  That is one for all refusals of a
                           sender; but one for each while a lower number is
-                          known, after a claim that expired unfinished, or with
-                          volatile_claims
+                          known, after a claim that expired unfinished
      .. with senders      three look-ups of a sender's entry for the key, one
                           for each key that is dropped.  A look-up reads 1 or 2
                           entries on average while half were never used, 3 while
@@ -1192,9 +1186,8 @@ typedef union idem_fingerprint_state {
                           as fit into a sector, and twice n numbers and entries
                           for each sector that is emptied.  A failing sector, a
                           loss, limits that have grown, state in the smallest
-                          sectors, a number that is too old with granules from
-                          64 bytes on, or with volatile_claims an interrupted
-                          rotation: more rotations
+                          sectors, or a number that is too old with granules
+                          from 64 bytes on: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse.  Each claimed number, and each key that
@@ -2717,9 +2710,8 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
    scope_len has bit 2 in a record that is finished or replacing, else bit 0.
 
    The token of a claim is where it was first written, sequence x sector_size +
-   offset; with volatile_claims one more than the last.  Its high half is not
-   stored: it is the highest token with that low half below (sequence + 1) x
-   sector_size of the sector that the record is in.
+   offset.  Its high half is not stored: it is the highest token with that low
+   half below (sequence + 1) x sector_size of the sector that the record is in.
    The commit record has status 0 and no key: 12 bytes at most.
 
    Checks and layout are index hashes.
@@ -3348,13 +3340,12 @@ static void idemi_sender_need(const idem_table *t, const idem_sender *e,
 }
 
 /* Notes that a number has expired or was evicted.  From a later record the next
-   boot infers that an outcome has left, if claims are written.  A claim that
-   left may be found again. */
-static void idemi_sender_note_left(const idem_table *t, idem_sender *e,
-                                   const idem_slot *s)
+   boot infers that an outcome has left.  A claim that left may be found
+   again. */
+static void idemi_sender_note_left(idem_sender *e, const idem_slot *s)
 {
     e->unsaved |= IDEMI_UNSAVED;
-    if (!(s->flags & IDEMI_FINISHED) || IDEMI_CONFIG_OF(t)->volatile_claims)
+    if (!(s->flags & IDEMI_FINISHED))
         e->unsaved |= IDEMI_UNSAVED_CLAIMS;
 }
 
@@ -3396,7 +3387,7 @@ static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
         t->journal->last_flags &= (uint8_t)~IDEMI_ALL_GONE;
     is_saved = !rises && !e->unsaved;                       // 4
     if (event > IDEMI_KEY_RELEASED)
-        idemi_sender_note_left(t, e, s);
+        idemi_sender_note_left(e, s);
     else if (rises || (event == IDEMI_KEY_RELEASED && !is_saved))
         e->unsaved |= IDEMI_UNSAVED;
     if (is_saved)
@@ -4862,11 +4853,9 @@ static int idemi_journal_rotate(idem_table *t)
     return IDEM_OK;
 }
 
-/* Rotates until the head has room for any record, and there is a token for a
-   volatile claim (compared by the difference: at their end tokens wrap).  At
-   least once with `anew`, or if no record was written for a sweep interval:
-   then the new header has the time, and the record none that could be lost with
-   it (IDEMI_SILENCE_MS). */
+/* Rotates until the head has room for any record.  At least once with `anew`,
+   or if no record was written for a sweep interval: then the new header has the
+   time, and the record none that could be lost with it (IDEMI_SILENCE_MS). */
 IDEMI_SLOW
 static int idemi_journal_make_ready(idem_table *t, int anew)
 {
@@ -4879,10 +4868,7 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
     if (idemi_journal_is_silent(t))
         anew = 1;
     while (result == IDEM_OK &&
-           (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)) ||
-            (IDEMI_CONFIG_OF(t)->volatile_claims &&
-             t->token + 1 - idemi_record_token(t, j->sequence + 1, 0) <
-                 IDEMI_TOKEN_MAX / 2))) {
+           (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)))) {
         // A head that D6 does not look at would be lost with its header: then
         // begin one more.  (No more than two torn headers precede the first
         // head, if no sector failed.)
@@ -4964,17 +4950,15 @@ static int idemi_journal_reserve(idem_table *t)
 }
 
 /* Writes the outcome of a slot's claim.  With its key
-     - if the claim was not written, or is not durable: a torn batch could keep
-       the outcome alone, and 16 bits do not prove that it is not of an older
-       claim (S3);
+     - if the claim is not durable: a torn batch could keep the outcome alone,
+       and 16 bits do not prove that it is not of an older claim (S3);
      - with state: both must be in one record.
    An earlier state in this batch is synced first: this one was computed from
    it, and a torn batch could keep the later one alone. */
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
-    if (IDEMI_CONFIG_OF(t)->volatile_claims ||
-        idemi_storage_is_unsynced(t, idemi_slot_at(t, slot)->token))
+    if (idemi_storage_is_unsynced(t, idemi_slot_at(t, slot)->token))
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG_OF(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
@@ -5512,8 +5496,6 @@ static int idemi_opening_journal(idem_table *t)
         j->uncertain = until;
     j->last_time = t->clock;
     idemi_journal_close_sector(j);
-    // Damaged, a sector after the head may have granted tokens, too.
-    t->token = idemi_record_token(t, j->sequence + 1, 0);
     return j->sequence ? IDEM_OK : idemi_opening_check_blank(t);
 }
 
@@ -6006,19 +5988,12 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_sender *takes = IDEMI_SENDERS(t) && attempt == 1 ? q->takes : NULL;
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
-    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG_OF(t)->volatile_claims;
 
-    // It grows, unless a loss made the journal use a sequence again.
-    t->token = writes ? idemi_record_token(t, t->journal->sequence,
-                                           t->journal->at)
-                      : t->token + 1;
-    // If an earlier claim of the key was recorded, this must be, too: the next
-    // boot would let that one expire while this is held.
-    writes |= IDEMI_JOURNAL(t) &&
-              (replaces || (attempt > 1 && idemi_items_needs(t)[slot] !=
-                                               IDEMI_NOWHERE));
-    if (writes) {
+    t->token++;
+    if (IDEMI_JOURNAL(t)) {
         int result;
+        // It grows, unless a loss made the journal use a sequence again.
+        t->token = idemi_record_token(t, t->journal->sequence, t->journal->at);
         idemi_command_fill_claim(t, attempt, q, &q->fresh);
         if (replaces)
             q->fresh.code = (int32_t)takes->name[0];
@@ -6037,7 +6012,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idemi_command_fill_claim(t, attempt, q, s);
     s->flags = (uint8_t)(IDEM_IN_PROGRESS | (s->flags & IDEMI_UNCOUNTED));
     idemi_keys_lengthen_lease(t, s, q->rq->lease_ms);
-    if (writes)
+    if (IDEMI_JOURNAL(t))
         idemi_items_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1)
         idemi_command_enter(t, slot, q);
@@ -6143,7 +6118,7 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     idemi_keys_sweep_if_expired(t);
     if (e->unsaved & IDEMI_UNSAVED)
         found = idemi_command_find_numbers(t, e, &q->id);
-    else if (q->rq->epoch < e->floor[1] && !IDEMI_CONFIG_OF(t)->volatile_claims)
+    else if (q->rq->epoch < e->floor[1])
         return IDEM_OK;         // one record was enough: their claims expire
     result = idemi_journal_reserve(t);
     if (result < 0)
@@ -6390,6 +6365,18 @@ static int idemi_check_needs(const idem_table *t, idemi_item item)
     return IDEMI_JOURNAL(t) && idemi_items_needs(t)[item] != IDEMI_NOWHERE;
 }
 
+/* True if a token may have been granted.  At their end positions wrap, and tell
+   nothing. */
+static int idemi_check_token(const idem_table *t, idem_token token)
+{
+    const idem_journal *j = t->journal;
+
+    if (!IDEMI_JOURNAL(t))
+        return token - 1 < t->token;
+    return j->sequence >= idemi_journal_sequence_end(j) ||
+           token - 1 < idemi_record_token(t, j->sequence + 1, 0);
+}
+
 static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -6405,10 +6392,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
             IDEMI_CONFIG_OF(t)->key_max ||
         s->response_len > IDEMI_CONFIG_OF(t)->response_max)
         return IDEMI_BROKEN_K2;
-    // At the end of tokens none is granted any more, and t->token wraps.
-    if (!s->attempts || (idemi_slot_token(s) - 1 >= t->token &&
-                         !(IDEMI_JOURNAL(t) && t->journal->sequence >=
-                               idemi_journal_sequence_end(t->journal))))
+    if (!s->attempts || !idemi_check_token(t, idemi_slot_token(s)))
         return IDEMI_BROKEN_K4;
     if (s->flags & IDEMI_ENDLESS)
         return 0;
@@ -6490,11 +6474,12 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
-        if (!s->flags) {
-            if (idemi_check_needs(t, slot))
-                return IDEMI_BROKEN_R6;
+        // After a sync that failed a key that was released may still be known.
+        if (IDEMI_JOURNAL(t) && !t->journal->broken &&
+            idemi_check_needs(t, slot) != (s->flags != 0))
+            return IDEMI_BROKEN_R6;
+        if (!s->flags)
             continue;
-        }
         tally->used++;
         tally->pending += (s->flags & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->flags & IDEMI_FINISHED);
@@ -6644,7 +6629,7 @@ static int idemi_rules_valid_lease(uint32_t lease_ms)
 #ifdef IDEM_CONFIG
 IDEMI_ASSUME(nothing_in_front_of_the_secret_is_padding,
              offsetof(idem_config, secret) ==
-                 5 * sizeof(uint32_t) + 7 * sizeof(uint16_t) +
+                 5 * sizeof(uint32_t) + 6 * sizeof(uint16_t) +
                      2 * sizeof(void *) + 2 * sizeof(void (*)(void)));
 
 #define IDEMI_BUILT_IN_RULE(RULE)                                              \

@@ -60,8 +60,7 @@ static idem_config config = {
     .capacity = KEYS, .key_max = PROTOCOL_NUMBER_SIZE,
     .response_max = PAYLOAD_MAX, .state_max = STATE,
     .retention_ms = IDEM_RETENTION_MAX,
-    .full = IDEM_EVICT_OLDEST,  /* never what is not delivered */
-    .volatile_claims = 1        /* nothing is sent before it is completed */
+    .full = IDEM_EVICT_OLDEST   /* never what is not delivered */
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, PROTOCOL_NUMBER_SIZE,
@@ -160,6 +159,7 @@ static void put(const uint8_t *payload, size_t len, long long now)
                              .state = s.counter, .state_len = sizeof s.counter,
                              .confirm = 1 };
     idem_reply reply;
+    int result;
 
     memset(c, 0, sizeof *c);
     protocol_put32(s.counter + 4, protocol_get32(s.counter + 4) + 1);
@@ -167,6 +167,11 @@ static void put(const uint8_t *payload, size_t len, long long now)
     memcpy(c->payload, payload, len);
     c->payload_len = len;
     c->first_ms = c->due = now;
+    // A kill between the next two calls leaves a claim on this number.  Nothing
+    // was sent with it, and the next command may be another one.
+    result = idem_forget(&table, &request, (uint32_t)now);
+    if (result != IDEM_E_NOT_FOUND)
+        need(result);
     need(idem_begin(&table, &c->claim, &reply, &request, (uint32_t)now));
     need(idem_complete(&table, &c->claim, &outcome, (uint32_t)now));
 }

@@ -31,10 +31,9 @@ void fleet_back_off(int *ms)
 /* NULL, or what is wrong with a config that is right for idem.h. */
 static const char *unfit(const idem_config *c)
 {
-    if (c->storage || c->state_max || c->full || c->quota || c->durability ||
-        c->volatile_claims)
-        return "config: storage, state_max, full, quota, durability and "
-               "volatile_claims must be zero in a fleet";
+    if (c->storage || c->state_max || c->full || c->quota || c->durability)
+        return "config: storage, state_max, full, quota and durability must be "
+               "zero in a fleet";
     if (c->lock || c->unlock)
         return "config.lock: a fleet belongs to one thread";
     if (c->lease_ms == IDEM_LEASE_NONE)

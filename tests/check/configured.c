@@ -56,7 +56,7 @@ static const idem_config the_one = {
     .durability = IDEM_BATCH, .retention_ms = 5000, .lease_ms = 1000,
 };
 #elif KIND == 3
-/* Senders, and claims that need not survive */
+/* Senders */
 static const char modes[] = "scopes=2 keys=8 most=3 polls=1";
 #define MEDIUM { "", FLASH_ECC, 0, 8, 512, 0xFF }
 static const idem_storage ring = {
@@ -65,7 +65,7 @@ static const idem_storage ring = {
 };
 static const idem_config the_one = {
     .secret = "sixteen secrets.", .storage = &ring, .capacity = 5, .key_max = 9,
-    .response_max = 12, .senders = 2, .volatile_claims = 1, .lease_ms = 1000,
+    .response_max = 12, .senders = 2, .lease_ms = 1000,
 };
 #else
 /* In RAM alone */

@@ -14,7 +14,7 @@ const idem_config config = {
     .state_max = 4, .max_attempts = 3, .storage = &storage, .lease_ms = 1000,
     .retention_ms = 60000, .lock_ctx = nullptr, .lock = nullptr,
     .unlock = nullptr, .quota = 8, .full = IDEM_EVICT_OLDEST,
-    .durability = IDEM_BATCH, .volatile_claims = 1,
+    .durability = IDEM_BATCH,
     .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
                 0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }
 };

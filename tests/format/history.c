@@ -47,8 +47,8 @@ static void make_device(void)
     idem_storage *s = &the.storage;
 
     choose_modes("capacity=1-12 key=12 response=20 state=0/8 lease=500 "
-                 "retention=30000 evict=0/1/1/1 volatile=0/0/0/0/0/0/0/1 "
-                 "batch=0/0/0/1 senders=0/4 scopes=4");
+                 "retention=30000 evict=0/1/1/1 batch=0/0/0/1 "
+                 "senders=0/4 scopes=4");
     device_plug(&the, &PICK(media));
     for (size_t i = 0; i < sizeof c->secret; i++)
         c->secret[i] = (uint8_t)(1 + chance(255));

@@ -66,7 +66,6 @@ static inline void call_trace(const call *c)
 // The words that a line begins with.
 static const setting mode_words[] = {
     { "batch", MODE(config.durability), "" },
-    { "volatile", MODE(config.volatile_claims), "" },
     { "evict", MODE(config.full), "" },
     { "ram", MODE(in_ram), "" },
     { "capacity", MODE(config.capacity), "" },

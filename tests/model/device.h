@@ -511,10 +511,10 @@ static inline void device_print_configuration(const device *d)
 
     printf("    capacity %u, key %u, response %u, state %u, lease %u, "
            "retention %u, senders %u, quota %u, attempts %u, full %u, "
-           "durability %u, volatile %u, scopes %u\n",
+           "durability %u, scopes %u\n",
            c->capacity, c->key_max, c->response_max, c->state_max, c->lease_ms,
            c->retention_ms, c->senders, c->quota, c->max_attempts, c->full,
-           c->durability, c->volatile_claims, d->scopes);
+           c->durability, d->scopes);
     if (c->storage)
         printf("    %u sectors of %u, granule %u, erased %02X, verify %u, "
                "kind %d%s%s%s\n",
@@ -776,10 +776,8 @@ static inline void device_check_lost(device *d)
 
 /* Erases in a call: one, and none after idle work.  In a boot's first: one, one
    more after a cut, a third after two cuts, and another one for each tear that
-   read as a header at one boot only.  With volatile claims that is twice as
-   much: a sector that was erased then is rotated past, so that no token is
-   granted twice.  What failed, and was begun in vain, costs more; much later,
-   too, if its header reads well only then. */
+   read as a header at one boot only.  What failed, and was begun in vain, costs
+   more; much later, too, if its header reads well only then. */
 static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
@@ -788,8 +786,7 @@ static inline void device_check_erases(const device *d)
         (first && (d->failed_before || (d->ever_failed && d->ever_unstable))))
         return;
     if (first)
-        PROMISE(d->erases <= (1 + (d->harm < 2 ? d->harm : 2) + d->unstable) *
-                                 (d->config.volatile_claims ? 2 : 1));
+        PROMISE(d->erases <= 1 + (d->harm < 2 ? d->harm : 2) + d->unstable);
     else
         PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u));
 }
@@ -1000,8 +997,6 @@ static inline void device_judge_outcome(device *d, int result)
 static inline void device_judge(device *d, int result)
 {
     asked *a = &d->call;
-    int wrote = model_writes(&d->model, a, result);
-    int each = d->config.durability == IDEM_EACH;
 
     if (d->damaged) {
         device_judge_outcome(d, result);
@@ -1012,9 +1007,9 @@ static inline void device_judge(device *d, int result)
     PROMISE(model_answered(&d->model, a, result));
     if (d->progs && !d->callback && a->what != 'M')
         model_wrote(&d->model);
-    if (d->config.storage && wrote) {
+    if (d->config.storage && model_changes(a, result)) {
         d->acknowledged = 1;
-        if (each)
+        if (d->config.durability == IDEM_EACH)
             device_harmless(d);
     }
 }

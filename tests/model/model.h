@@ -95,11 +95,8 @@ typedef struct known {
     uint8_t  executed;          // granted or refused for certain: the number
                                 // must not be granted, IN_BOOT or FOR_GOOD
     uint16_t scope;
-    uint8_t  is_volatile;       // what is true now was not written
-    uint8_t  came_again;        // after its outcome had expired
     uint64_t refused;           // when the number was, in this boot; 0: was not
-    uint8_t  has_gone;          // .. and that was written
-    uint8_t  is_old;            // so it is refused for good
+    uint8_t  is_old;            // .. in an earlier one: it is so for good
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
     uint32_t shown;             // the latest call that answered with it
@@ -120,7 +117,6 @@ typedef struct model {
     unsigned count;             // of keys
     int      few_entries;       // for senders
     int      faulty;            // callbacks have failed in this boot
-    int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
     int      wrote;             // this boot did, durably
     uint32_t wrote_at;          // .. the latest call that did
@@ -747,16 +743,14 @@ static inline int state_stays(const versions *set, const version *s,
     return 1;
 }
 
-/* State and outcome of one completion come together.  (Of keys whose claims are
-   not written too little is certain.) */
+/* State and outcome of one completion come together. */
 static inline void model_link(model *m, const known *k)
 {
     versions fit;
     unsigned key = (unsigned)(k - m->keys);
 
     versions_clear(&fit);
-    if (m->now.count < 2 || m->now.any || k->now.any || m->was_volatile ||
-        m->config->volatile_claims)
+    if (m->now.count < 2 || m->now.any || k->now.any)
         return;
     for (unsigned i = 0; i < m->now.count; i++)
         if (state_stays(&m->now, &m->now.of[i], k, key))
@@ -841,7 +835,7 @@ static inline void model_settled(const model *m, known *k)
 /* This boot has written since: that is so. */
 static inline void model_refresh(const model *m, known *k)
 {
-    if (m->config->durability == IDEM_BATCH || !m->wrote || k->is_volatile ||
+    if (m->config->durability == IDEM_BATCH || !m->wrote ||
         k->attempted >= m->wrote_at)
         return;
     model_settled(m, k);
@@ -898,9 +892,8 @@ static inline void model_unsynced(model *m, known *k)
     m->unsynced = self;
 }
 
-/* One of these is true now; and written, or not. */
-static inline void model_set(model *m, known *k, const versions *set,
-                             int written)
+/* One of these is true now, and written. */
+static inline void model_set(model *m, known *k, const versions *set)
 {
     int each = m->config->durability == IDEM_EACH;
     versions is;
@@ -912,27 +905,21 @@ static inline void model_set(model *m, known *k, const versions *set,
         v.call = m->calls;
         versions_add(&is, &v);
     }
-    // What came in its place before may be durable without this.  And the
-    // attempt before a volatile one is forgotten with that.
-    if (!written || (!each && model_known(m, k, 0) < KNOWN))
+    // What came in its place before may be durable without this.
+    if (!each && model_known(m, k, 0) < KNOWN)
         model_add_gone(m, k, &k->next);
-    // A volatile claim may be written with what is known of its key before.
-    if (!written)
-        versions_merge(&k->next, &is);
-    if (written && each) {
+    if (each) {
         versions_copy(&k->next, &is);
         k->attempted = 0;
-    } else if (written) {
+    } else {
         versions_merge(&k->next, &k->now);
         versions_merge(&k->next, &is);
         model_unsynced(m, k);
     }
     versions_copy(&k->now, &is);
-    k->is_volatile = !written;
     k->shown = k->set = k->changed = m->calls;
     m->nearly_full |= k->next.count >= VERSIONS - 2;
-    if (written)
-        model_wrote(m);
+    model_wrote(m);
 }
 
 /* A call was refused or interrupted that would have made this true: the next
@@ -957,7 +944,7 @@ static inline void model_relied_on(const model *m, known *k)
     versions was;
     int done = m->wrote;
 
-    if (m->config->durability == IDEM_BATCH || k->attempted || k->is_volatile)
+    if (m->config->durability == IDEM_BATCH || k->attempted)
         return;
     versions_copy(&was, &k->next);
     for (unsigned i = 0; i < k->now.count; i++)
@@ -1152,21 +1139,11 @@ static inline int model_grants(int result)
            result == IDEM_UNCERTAIN;
 }
 
-/* True if the answer means that the call has changed something. */
+/* True if the answer means that the call has changed, and recorded, something. */
 static inline int model_changes(const asked *a, int result)
 {
     return a->what == 'B' ? model_grants(result)
                           : result == IDEM_OK && strchr("CRXD", a->what);
-}
-
-/* .. and that it was written. */
-static inline int model_writes(const model *m, const asked *a, int result)
-{
-    if (!model_changes(a, result))
-        return 0;
-    if (a->what == 'B')
-        return !m->config->volatile_claims;
-    return (a->what != 'R' && a->what != 'X') || !m->keys[a->key].is_volatile;
 }
 
 /* A renewed claim is not written; what is found of it ended with the boot. */
@@ -1192,8 +1169,7 @@ static inline void model_claims(model *m, known *k, int certain)
         return;
     if (epoch > m->epoch[k->scope])
         m->epoch[k->scope] = epoch;
-    k->executed = m->config->storage && !m->config->volatile_claims &&
-                          m->config->durability == IDEM_EACH
+    k->executed = m->config->storage && m->config->durability == IDEM_EACH
                       ? FOR_GOOD : IN_BOOT;
 }
 
@@ -1222,10 +1198,6 @@ static inline void model_refused(model *m, known *k, const asked *a)
         m->forgetting[k->scope])
         return;
     k->refused = m->clock;
-    // What was evicted for a claim that is not written may be there again, when
-    // its sender has a newer epoch.
-    k->has_gone |= !m->config->volatile_claims ||
-                   m->config->full != IDEM_EVICT_OLDEST;
 }
 
 /* Checks of a begin beside the version; false if it may not be. */
@@ -1233,9 +1205,6 @@ static inline int model_begun(model *m, known *k, const asked *a, int result)
 {
     switch (result) {
     case IDEM_EXECUTE:
-        k->came_again |= k->now.any;
-        for (unsigned i = 0; i < k->now.count; i++)
-            k->came_again |= k->now.of[i].status != 0;
         model_missed(m, k);
         return a->claim.attempt == 1 && model_room(m, k) &&
                (model_exact(m) || model_young(m, k, a));
@@ -1309,7 +1278,7 @@ static inline int model_answered(model *m, const asked *a, int result)
         model_renewed(k);
     } else if (model_changes(a, result) && after.count &&
                !(a->what == 'D' && fit.count == 1 && !fit.of[0].undelivered)) {
-        model_set(m, k, &after, model_writes(m, a, result));
+        model_set(m, k, &after);
     }
     if (result == IDEM_OK && a->has_state)
         model_state(m, &a->state, 1);
@@ -1354,10 +1323,6 @@ static inline void model_in_flight(model *m, const asked *a)
         m->evicting = m->calls;
     if (a->what == 'B')
         memset(&silent.claim, 0, sizeof silent.claim);
-    // But a claim that takes over a sender's entry is always written.
-    if (a->what == 'B' && m->config->volatile_claims &&
-        (!m->few_entries || m->config->full == IDEM_REJECT))
-        return;
     for (unsigned i = 0; i < count; i++)
         for (unsigned r = 0; r < 3; r++) {
             version v = k->now.of[i];
@@ -1393,7 +1358,7 @@ static inline void model_forget_numbers(model *m, unsigned scope)
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         if (k->scope == scope)
-            k->refused = k->executed = k->has_gone = k->is_old = 0;
+            k->refused = k->executed = k->is_old = 0;
     }
 }
 
@@ -1425,7 +1390,7 @@ static inline int model_forgot(model *m, unsigned scope, int result)
         if (k->scope != scope)
             continue;
         k->claimed = k->left = 0;
-        model_set(m, k, &none, 1);
+        model_set(m, k, &none);
     }
     return 1;
 }
@@ -1492,7 +1457,7 @@ static inline int model_shown(model *m, known *k, const idem_info *e)
 /* What was written of a key is durable. */
 static inline void model_key_synced(model *m, known *k)
 {
-    if (k->is_volatile || m->faulty)
+    if (m->faulty)
         return;
     if (k->executed)
         k->executed = FOR_GOOD;
@@ -1528,7 +1493,6 @@ static inline void model_synced(model *m)
 /* Before a restart: what has expired, or was to be evicted, may be gone. */
 static inline void model_stops(model *m)
 {
-    m->was_volatile |= m->config->volatile_claims;
     if (m->config->durability == IDEM_EACH && m->wrote &&
         m->state_attempted < m->wrote_at)
         versions_copy(&m->next, &m->now);
@@ -1540,9 +1504,6 @@ static inline void model_stops(model *m)
         over = 0;
         for (unsigned n = 0; n < k->now.count; n++)
             over |= k->now.of[n].status && version_unknown(m, k, &k->now.of[n]);
-        // A claim that is not written replaces nothing in the storage: what was
-        // known of the key in another slot may be there yet.
-        next->any |= m->was_volatile && k->came_again;
         for (unsigned n = 0; n < next->count; n++)
             over |= (next->of[n].status &&
                      version_known(m, k, &next->of[n]) < KNOWN) ||
@@ -1587,12 +1548,10 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
 
     k->now.count = 0;
     k->now.any = k->next.any;
-    k->is_volatile = 0;
     if (k->refused && k->refused <= clock) {
         k->executed = FOR_GOOD;
-        k->is_old |= k->has_gone;
+        k->is_old = 1;
     }
-    k->has_gone = 0;
     if (k->is_old) {
         version left = unknown;
         left.call = m->calls;
@@ -1641,7 +1600,7 @@ static inline void model_starts(model *m, uint64_t clock)
     m->behind = 0;
     memset(m->forgetting, 0, sizeof m->forgetting);
     m->unsynced = 0;
-    // What was evicted for a claim that was not written is there again.
+    // What was evicted for a claim that is not durable is there again.
     memset(m->gone, 0, sizeof m->gone);
     for (unsigned i = 0; i < m->count; i++)
         model_key_starts(m, &m->keys[i], before, clock);
@@ -1649,8 +1608,7 @@ static inline void model_starts(model *m, uint64_t clock)
     for (unsigned i = 0; i < SCOPES; i++)
         m->evicted_until[i] = clock;
     // What is not certain to be durable may be forgotten.
-    if (!m->config->storage || m->was_volatile ||
-        m->config->durability == IDEM_BATCH)
+    if (!m->config->storage || m->config->durability == IDEM_BATCH)
         memset(m->epoch, 0, sizeof m->epoch);
     if (!m->config->storage)
         memset(m->epoch_most, 0, sizeof m->epoch_most);
@@ -1677,9 +1635,8 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         known *k = &keys[i];
         versions_only(&k->now, &unknown);
         versions_only(&k->next, &unknown);
-        k->is_volatile = k->came_again = 0;
         k->claimed = k->executed = k->left = 0;
-        k->has_gone = k->is_old = 0;
+        k->is_old = 0;
         k->refused = 0;
         k->unsynced = k->attempted = k->shown = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);

@@ -34,8 +34,8 @@ static const medium geometries[] = {
 
 static const char small[] = "capacity=4 key=4 response=12 lease=1000 scopes=2 "
                             "keys=6 polls=1";
-static const char kinds[] = "capacity=1-5 state=0/4 volatile=0/0/0/1 batch=0/1 "
-                            "evict=0/1 retention=0/5000";
+static const char kinds[] = "capacity=1-5 state=0/4 batch=0/1 evict=0/1 "
+                            "retention=0/5000";
 // Some of them may find no entry.
 static const char senders[] = "scopes=2-4 senders=1-4 quota=0/2-4 keys=6-13 "
                               "most=2-5 all=0/1";

@@ -45,7 +45,6 @@ static const char *name;            // a profile, or a ring
 static uint32_t used;               // keys of a ring, but in a row
 static int      row;                // how boots in a row go, 0: they do not
 static unsigned boot;
-static int rotations_volatile;  // claims may become volatile between boots
 static int keeps_retention;     // the default stays as it is
 
 /* -------------------------------------------- >>profiles  what is extreme */
@@ -64,7 +63,7 @@ static int keeps_retention;     // the default stays as it is
 static const char defaults[] =
     "capacity=16 key=16 response=16 attempts=0/1/3/255 retention=" RETENTIONS
     " lease=0/1/4294967295/536870912 evict=0/0/1 batch=0/0/0/1"
-    " volatile=0/0/0/0/0/1 scopes=1/3/20 polls=3/3/1000 kind=0/0/1/2"
+    " scopes=1/3/20 polls=3/3/1000 kind=0/0/1/2"
     " erased=255/0 verify=0/0/0/1 granule=1/2/4/8/16/32/64/128/256"
     " size=256/264/528/1056/4096/4488/8000/65536/131328/262144";
 
@@ -80,7 +79,7 @@ static const struct { const char *name, *modes; } profiles[] = {
       "size=1792/2048/4096/262144" },
     { "quotas", "capacity=20-319 key=255 scopes=1-20 quota=1-10/1-159 "
       "evict=0/1" },
-    { "open claims", "volatile capacity=100-999 key=8 response=0-29 "
+    { "open claims", "capacity=100-999 key=8 response=0-29 "
       "size=256/264/512/1056/4096 granule=1/8" },
     { "batches", "batch capacity=100-999/100-3000 key=8 response=0-29" },
     { "in place", "capacity=1-300 kind=2" },
@@ -163,7 +162,6 @@ static void adapt(void)
     if (the.config.quota)
         the.config.senders = the.scopes;
     if (!the.config.storage) {
-        the.config.volatile_claims = rotations_volatile = 0;
         play.cuts = play.fails = 0;
         return;
     }
@@ -193,7 +191,6 @@ static void make_device(void)
     call_modes(&the, profiles[which].modes);
     play.many_retentions = !strcmp(name, "many retentions");
     keeps_retention = play.many_retentions || one_in(2);
-    rotations_volatile = one_in(2) || the.config.volatile_claims;
     play.cuts = !one_in(4);
     play.fails = play.cuts && one_in(2);
     adapt();
@@ -209,7 +206,7 @@ static void make_device(void)
 static void change_configuration(void)
 {
     static const char *const changes[] = {
-        "evict=0/1", "batch=0/1", "volatile=0/1", "quota=0/1-16",
+        "evict=0/1", "batch=0/1", "quota=0/1-16",
         "retention=5/" RETENTIONS, "attempts=0/1/5/255", "verify=0/1",
     };
     size_t which = chance(3 * COUNT(changes));
@@ -217,7 +214,6 @@ static void change_configuration(void)
     if (which >= COUNT(changes) ||
         (*changes[which] == 'b' && !the.storage.sync) ||
         (*changes[which] == 'q' && !the.config.senders) ||
-        (!strncmp(changes[which], "vol", 3) && !rotations_volatile) ||
         (*changes[which] == 'r' && keeps_retention))
         return;
     call_modes(&the, changes[which]);
@@ -260,7 +256,7 @@ static int run_seed(uint32_t number)
 
 static const char ring[] =
     "attempts=255 capacity=1-8/1-8/1-40/1-280 key=8-15/8-107 "
-    "response=0-59/32-700/64-2000 state=0/0/0-15/0-900 volatile=0/0/1 "
+    "response=0-59/32-700/64-2000 state=0/0/0-15/0-900 "
     "evict=0/1 lease=4294967295/50-1000049 retention=2592000000/100-3099 "
     "granule=1/2/4/8/16/32/64/128/256 size=256-2047/256-2047/256-5999";
 

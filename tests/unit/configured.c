@@ -94,12 +94,11 @@ TEST(what_stands_between_the_fields_of_a_copy_is_not_compared)
     copy.full = the_one.full;
     copy.quota = the_one.quota;
     copy.durability = the_one.durability;
-    copy.volatile_claims = the_one.volatile_claims;
     copy.lock_ctx = the_one.lock_ctx;
     copy.lock = the_one.lock;
     copy.unlock = the_one.unlock;
     assert_null(idem_explain(&copy));
-    copy.volatile_claims = 1;
+    copy.max_attempts++;
     assert_non_null(idem_explain(&copy));
 }
 

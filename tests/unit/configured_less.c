@@ -15,7 +15,7 @@
 #include "configured.h"
 
 static const idem_config less = {
-    .capacity = 4, .key_max = 16, .response_max = 16, .volatile_claims = 1,
+    .capacity = 4, .key_max = 16, .response_max = 16, .full = IDEM_EVICT_OLDEST,
     .secret = "sixteen secrets", .storage = &storage,
 };
 

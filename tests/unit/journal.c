@@ -114,28 +114,6 @@ static const scenario scenarios[] = {
       "batch Aa Bb Cb Bc Cc Bd Cd Be Ce | Y | Ba:replay K1 Y P ? Ba:replay K1 "
       "Y P ? K1 Y" },
 
-    // volatile claims
-    { "a_volatile_claim_is_given_up_by_a_restart_only",
-      "volatile Aa Bb Bb:busy L Bb:recover Cb:ok Bc P Ba:replay Bb:replay "
-      "Bc:execute" },
-    { "volatile_claims_leave_no_trace_and_take_no_room",
-      "times=5 volatile K50 P ? Ba Ra Bb Rb P ?" },
-    // More of them than a sector has bytes, and nothing is written.
-    { "tokens_of_volatile_claims_increase_over_restarts",
-      "times=2100 volatile Ba,ms=2,lease=1,retention=1:execute" },
-    { "what_a_volatile_claim_replaced_stays_gone_or_comes_whole",
-      "volatile evict capacity=1 Aa Bb P Aa P Ba:replay" },
-    // Two take the slots of what is evicted, and end of themselves: no record
-    // has that the slots are free, or in which order.
-    { "what_volatile_claims_replaced_is_not_there_twice",
-      "volatile evict capacity=2 Aa Ab Bc,lease=1,retention=1 "
-      "Bd,lease=1,retention=1 M,ms=3 a Ba:execute Ca P Ba:replay Xa:ok "
-      "Ga:none" },
-    { "what_volatile_claims_replaced_last_is_not_there_twice",
-      "volatile evict capacity=2 Aa Ab Bc,lease=1,retention=1 "
-      "Bd,lease=1,retention=1 M,ms=3 a Bb:execute Cb P Bb:replay Xb:ok "
-      "Gb:none" },
-
     // callbacks that fail: the call changed nothing, and may be repeated (S7)
     { "s7_a_program_that_fails_changed_nothing_and_may_be_repeated",
       "Aa Bo Oo P fail1,at=@,how=# Bb Bb Bb Cb Cb Cb Bc Bc Rc Rc Do Do Xa Xa "

@@ -982,23 +982,10 @@ TEST(tokens_increase_over_a_lost_header)
 {
     uint64_t last;
 
-    device_on(&nor, "volatile Aa P Ab Bc Bd");
+    device_on(&nor, "Aa P Ab Bc Bd");
     last = the.held[3].token;
     lose_header(newest_sector());
     run("P lost1 Be:uncertain");
-    assert_true(the.held[4].token > last);
-}
-
-/* So were those of a head whose commit record is damaged: with volatile claims
-   nothing else may be there. */
-TEST(s1_tokens_of_volatile_claims_increase_over_a_lost_commit_record)
-{
-    uint64_t last;
-
-    device_on(&nor, "volatile Aa P Bc Bd");
-    last = the.held[3].token;
-    flip(newest().at, 2);
-    run("P Ba:replay Be:execute");
     assert_true(the.held[4].token > last);
 }
 
@@ -1077,7 +1064,7 @@ TEST(s5_one_granule_of_a_longer_record_is_a_loss)
 {
     operation of;
 
-    device_on(&roomy, "batch volatile response=200 Ba Ca,len=200");
+    device_on(&roomy, "batch response=200 Ba Ca,len=200");
     of = newest();
     run("Y unjudged +response=3");
     flash_fill(&the.medium, of.at + 8, of.len - 8, 0xFF);

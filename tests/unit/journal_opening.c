@@ -433,21 +433,21 @@ static const scenario scenarios[] = {
       "roomy: response=200 Ba Ca Bb Cb,len=200 unjudged +response=3 P loss "
       "Ba:replay Bb:uncertain" },
     { "s5_even_if_that_is_nearly_as_long",
-      "roomy: batch volatile response=200 Ba Ca,len=200 Y unjudged "
+      "roomy: batch response=200 Ba Ca,len=200 Y unjudged "
       "+response=100 P loss Ba:uncertain" },
     // In a batch nothing follows that shows that they were durable.
     { "s5_responses_that_are_longer_than_any_may_be_are_counted_in_a_batch",
-      "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=200 Y "
+      "roomy: batch response=200 Ba Ca,len=200 Bb Cb,len=200 Y "
       "unjudged +response=3 P loss Ba:uncertain Bb:uncertain" },
     { "s5_one_before_a_shorter_one_is_counted_in_a_batch",
-      "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=2 Y unjudged "
+      "roomy: batch response=200 Ba Ca,len=200 Bb Cb,len=2 Y unjudged "
       "+response=3 P loss Ba:uncertain Bb:replay" },
     { "an_outcome_without_its_claim_is_no_loss_of_its_own",
       "nor: Ba note Ca,len=4 Bb unjudged damage +response=3 P lost1" },
     { "s5_a_key_that_is_longer_than_any_may_be_is_counted_in_a_batch",
       "roomy: batch scopes=1 key=100 Ba Ca Bb Y unjudged +key=4 P loss" },
     { "s5_a_state_that_is_longer_than_any_may_be_is_counted_in_a_batch",
-      "roomy: batch volatile Ba Sa,state=6 Y unjudged +state=0 P loss "
+      "roomy: batch Ba Sa,state=6 Y unjudged +state=0 P loss "
       "Ba:uncertain" },
     { "what_no_longer_fits_is_lost_once",
       "batch Ba Sa,state=2 Bb Bc Cb,len=4 Cc,len=1 Y unjudged +response=3 P "
@@ -586,7 +586,7 @@ TEST(s2_a_sector_that_a_cut_erase_brings_back_is_no_head)
    header another. */
 TEST(s2_nor_is_it_after_a_boot_with_shorter_responses)
 {
-    bring_back("+volatile response=8", "Bb Cb,len=8", "Bb:replay");
+    bring_back("+response=8", "Bb Cb,len=8", "Bb:replay");
 }
 
 /* Formatting erases the newest sector last, whenever power goes: each erase is

@@ -233,16 +233,15 @@ TEST(idem_check_finds_a_sector_that_is_needed_for_nothing)
     is(idem_check(t), 16);
 }
 
-/* At the end of tokens t->token wraps: in sectors that take no claim. */
+/* At the end of tokens positions wrap: in sectors that take no claim. */
 TEST(idem_check_finds_a_token_that_was_not_granted)
 {
     idem_table *t = device_on(&nor, "Ba Ca")->table;
 
-    for (uint32_t sectors = 257; sectors >= 256; sectors--) {
-        inside_start_far(t, inside_last_sequence(t) - sectors);
-        t->token = 0;
-        is(idem_check(t) == 9, sectors > 256);
-    }
+    t->journal->sequence = 0;
+    is(idem_check(t), 9);
+    inside_start_far(t, inside_last_sequence(t));
+    is(idem_check(t), 0);
 }
 
 /* A record has the low half of a token: the other follows from its sector. */
@@ -262,41 +261,3 @@ TEST(s1_tokens_whose_low_half_wraps_are_known_after_a_restart)
         is(idem_delivered(the.table, &claims[i]), IDEM_OK);
 }
 
-/* Claims that are not written have tokens all the same: before these pass the
-   sector in which their outcomes are written, another is begun. */
-TEST(s1_a_token_is_not_beyond_the_sector_of_its_outcome)
-{
-    static const idem_outcome outcome = { .confirm = 1 };
-
-    for (unsigned last = 511; last < 516; last++) {
-        const device *d = device_on(&nor, "volatile capacity=600");
-        idem_claim claim = { .token = 0 };
-        for (unsigned n = 0; n < last; n++) {
-            const char *key = filled("@", 0, n);
-            idem_request rq = { .key = key, .key_len = strlen(key) };
-            is(begin_request(&claim, &rq), IDEM_EXECUTE);
-        }
-        is(idem_complete(the.table, &claim, &outcome, the.now), IDEM_OK);
-        is(idem_open(the.table, &d->config, d->memory, d->memory_size, the.now),
-           IDEM_OK);
-        is(idem_delivered(the.table, &claim), IDEM_OK);
-    }
-}
-
-/* .. even where the positions of sectors wrap: then no claim is granted, and no
-   call begins a sector for one. */
-TEST(l3_no_sector_is_begun_for_a_token_after_the_last_one)
-{
-    device *d = device_on(&nor, "volatile unjudged");
-    uint32_t erases;
-
-    if (sizeof(idem_token) != 4)
-        skip();
-    inside_start_far(d->table, inside_last_sequence(d->table));
-    d->table->token -= 300 * nor.sector_size;
-    is(answer('B', 0), IDEM_E_SPACE);
-    erases = d->medium.erases;
-    for (unsigned n = 0; n < 10; n++)
-        is(answer('B', n), IDEM_E_SPACE);
-    is(d->medium.erases, erases);
-}

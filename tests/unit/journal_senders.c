@@ -35,7 +35,7 @@ static const scenario scenarios[] = {
     // It expired in this boot: there is nothing to be written but that, and its
     // sender's floor: in one record, with a retention too short to matter.
     { "that_a_number_expired_is_recorded_with_its_floor",
-      "keys=96 volatile beside=10 B56,retention=1000 C56 note P m,ms=1000:ok "
+      "keys=96 beside=10 B56,retention=1000 C56 note P m,ms=1000:ok "
       "untouched B54:old rotated damage,how=4 P lost0 B54:old B56:old B38:old "
       "P lost0 B54:old B56:old B38:old P lost0 B54:old B56:old B38:old" },
     // A claim that was never completed has left, and raised the floor.  A
@@ -55,9 +55,8 @@ static const scenario scenarios[] = {
       "beside=10 Ba,retention=9000000 Ca Bg,retention=1000 Bi,retention=1000 "
       "wait2000 Bg:old Be:old Bi:old P lost0 Bg:old Be:old Bi:old Ba:replay "
       "Bm Cm rotate3 P lost0 Bg:old Be:old Bi:old Bm:replay Ba:replay" },
-    // .. even if its claim was never written.
     { "that_it_was_refused_stays_when_the_ring_goes_round",
-      "volatile beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
+      "beside=10 Ba,retention=9000000 Ca Bg,retention=1000 wait2000 "
       "Bg:old rotate9 P Bg:old Ba:replay" },
     // .. also as the newest record, which a cut may have torn.
     { "that_is_recorded_too",
@@ -100,10 +99,6 @@ static const scenario scenarios[] = {
       "B20,retention=9000000 C20 B24,retention=1000 wait2000 Ba:old "
       "untouched,n=1 Ba:old untouched Bc:old untouched P lost0 Ba:old Bc:old "
       "B24:recover" },
-    // .. unless the claim of another that left is only in RAM.
-    { "each_is_written_beside_volatile_claims",
-      "volatile keys=96 beside=10 B20,lease B24,retention=1000 C24 wait2000 "
-      "Ba:old untouched,n=1 Bc:old untouched,n=1 P lost0 Bc:old Ba:old" },
     // .. and when the older one has left, all are written at once.
     { "when_the_older_one_has_left_all_are_old",
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
@@ -179,7 +174,7 @@ static const scenario scenarios[] = {
       "keys=96 beside=10 Ba,retention=20000 Ca B22,retention=13000 wait14000 "
       "B22:old P wait7000 M Bb Cb P B22:old" },
     { "what_left_in_an_older_epoch_has_not_left_in_a_newer_one",
-      "keys=96 volatile beside=10 Bi L" OVER "Ba:old B22,retention=9000000 C22 "
+      "keys=96 beside=10 Bi L" OVER "Ba:old B22,retention=9000000 C22 "
       "B24 L" OVER "B20:old P B22:replay B20:old" },
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
@@ -432,26 +427,6 @@ static const scenario scenarios[] = {
       "Bi:full untouched Bk:full untouched Bm:full untouched" OVER
       "P Bi Ci Bg:old" },
 };
-
-/* The claim that replaces a sender is written, also where others are not: its
-   token is above theirs, which take up no room in the journal. */
-TEST(s1_tokens_increase_with_a_volatile_claim_that_is_written)
-{
-    device_on(&nor, "volatile evict senders=2 scopes=3 attempts=255 "
-                    "Bb,retention=1000 Cb wait2000 Bb:old Ba Bd");
-    for (int i = 0; i < 200; i++)
-        run("L Ba:recover Bd:recover");
-    run("Bc:execute L Ba:recover P Bc:recover");
-}
-
-/* So is a claim on a key whose earlier claim is recorded. */
-TEST(s1_tokens_increase_with_a_recorded_claim_that_is_taken_over)
-{
-    device_on(&nor, "attempts=255 Bc +volatile P Bd");
-    for (int i = 0; i < 200; i++)
-        run("L Bd:recover");
-    run("Bc:recover L Bd:recover P Bc:recover");
-}
 
 TESTS(scenarios, run_scenario)
 

@@ -83,19 +83,6 @@ TEST(months_without_a_record_do_no_harm)
         }
 }
 
-/* A claim that is not written is: its lease ends, though the clock stops some
-   forty days after the newest record. */
-TEST(l1_a_lease_ends_after_months_without_a_record)
-{
-    device_on(&nor, "volatile Bz Rz");
-    for (int days = 0; days < 36; days++)
-        run("H,ms=86400000");
-    run("Ba,lease=536870912");
-    for (int days = 0; days < 7; days++)
-        run("H,ms=86400000");
-    run("Ba:execute");
-}
-
 /* Statistics are those of a boot. */
 TEST(what_expired_before_an_opening_is_not_counted)
 {

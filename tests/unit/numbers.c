@@ -38,10 +38,6 @@ static const scenario scenarios[] = {
       "ram capacity=2 numbers=5 Bj Cj T M Bg:old Bk Ck Bl Cl Bj:old Be:old "
       "Bm:full" },
 
-    { "what_was_in_the_slot_is_not_given_back_with_a_claim_never_written",
-      "volatile capacity=1 numbers=20 Ba Ca T Bb fail1,how=1 Cb:storage works "
-      "Rb:ok P Ba:old" },
-
     // b, which has raised the floor above a, is found alive again.
     { "what_left_below_a_floor_that_has_risen_in_this_boot_stays_old",
       "numbers=20 Bc Ba Rc P Bb T T M rotate@ P Ba:old" },
@@ -184,7 +180,7 @@ static const scenario scenarios[] = {
       "numbers=20 Bc Cc Bb,retention=1000 Cb Bg,retention=1000 Cg wait2000 "
       "Bb:old P Bc:replay Bb:old Bg:old" },
     { "a_number_that_was_completed_is_not_claimed_again",
-      "numbers=20 Bg,retention=2592000000 +volatile P "
+      "numbers=20 Bg,retention=2592000000 P "
       "Bg,retention=60000:recover Cg Bg:replay P wait120000 M Bg:old P Bg:old "
       "P Bg:old" },
     { "a_new_epoch_is_not_too_old_for_what_the_older_one_was",
@@ -199,17 +195,6 @@ static const scenario scenarios[] = {
     { "that_a_sender_was_forgotten_is_recorded",
       "numbers=20 Bc Cc L T M Bc:old na P Ba P Ba:recover Bc:execute" },
 
-    { "with_volatile_claims_what_was_completed_stays_old",
-      "volatile evict capacity=2 beside=10 Ba Ca Bs P Bc Cc Bs Rs Be Ce Bs P "
-      "Ba:old Bc:replay Bg Cg P Ba:old Bc:old T L M K60 P Ba:old Bc:old Be:old "
-      "Bg:old" },
-    // The first claim of c is recorded, and expires long before the outcome.
-    { "a_claim_that_is_held_does_not_raise_the_floor_as_one_that_expired",
-      "numbers=20 Bc,retention=1000 +volatile P Bc,lease=500000000:recover "
-      "E,n=300000000 Cc:ok P Xc:ok Ba:execute Bc:execute" },
-    { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
-      "volatile beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M "
-      "Bc:old K@ K@ Bc:old P Bc:old" },
     // c has expired when the next boot reads what was written of a.
     { "an_entry_that_is_written_has_no_later_floor",
       "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
@@ -228,9 +213,9 @@ static const scenario scenarios[] = {
       "numbers=20 Ba P Ba P wait200000 Ga | Bb | Ba" },
     // The record that f was released has its epoch, and may be torn.
     { "an_epoch_that_a_torn_note_has_is_known_from_then_on",
-      "volatile numbers=5 Bf fail1,how=1 Cf works | Rf | Ba Ra P Ba Ra P Ba" },
+      "numbers=5 Bf fail1,how=1 Cf works | Rf | Ba Ra P Ba Ra P Ba" },
     { "what_is_given_back_after_a_failed_outcome_is_gone",
-      "volatile beside=10 Ba Ca Bc fail1,how=1 Cc works Rc:ok P Bc:execute" },
+      "beside=10 Ba Ca Bc fail1,how=1 Cc works Rc:ok P Bc:execute" },
 };
 
 TESTS(scenarios, run_scenario)

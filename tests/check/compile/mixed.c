@@ -11,7 +11,7 @@ int main(void)
 {
     static const idem_config config = {
         small_capacity, small_senders, small_key_max, small_response_max,
-        small_state_max, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0,
+        small_state_max, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0,
         { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 }
     };
     static idem_table table;
