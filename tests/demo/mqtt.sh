@@ -123,19 +123,7 @@ END
 
 # There is no memory for a line of the log: what is in it is not known.
 unread() {
-    cat >"$work/unread.c" <<'END'
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
-ssize_t getline(char **line, size_t *size, FILE *file)
-{
-    (void)line, (void)size, (void)file;
-    errno = ENOMEM;
-    return -1;
-}
-END
-    ${CC:-cc} -fPIC -shared "$work/unread.c" -o "$work/unread.so" ||
-        fail unread.c
+    preloaded_unread
     interrupt j 9 unread_once "$unknown"
     is "$(count begins j 9) $(count ends j 9)" "1 0"
 }

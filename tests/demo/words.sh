@@ -31,11 +31,6 @@ prints() {
 
 file() { prints "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
-# preloaded NAME: $work/NAME.so from the C that follows
-preloaded() {
-    ${CC:-cc} -shared -fPIC -x c - -o "$1.so"
-}
-
 for name in file inspect patterns migrate sender burst pumpd pour serial/demo \
     serial/controller serial/device coap/coapd coap/pour http/httpd \
     modbus/gateway modbus/master
@@ -261,21 +256,11 @@ prints 1 "folder2.secret: Is a directory" "$B/file" folder2 42 'pour 5 ml'
 [ ! -x "$B/pour" ] || prints 1 "standard input: Is a directory" \
     sh -c '"$0" --port 1 <folder' "$B/pour"
 # Nor is a line for which there is no memory.
-preloaded lines <<'END'
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
-ssize_t getline(char **line, size_t *size, FILE *file)
-{
-    (void)line, (void)size, (void)file;
-    errno = ENOMEM;
-    return -1;
-}
-END
+preloaded_unread
 [ ! -x "$B/coap/pour" ] || prints 2 "standard input: Cannot allocate memory" \
-    env LD_PRELOAD="$work/lines.so" "$B/coap/pour" 5683
+    env LD_PRELOAD="$work/unread.so" "$B/coap/pour" 5683
 [ ! -x "$B/pour" ] || prints 1 "standard input: Cannot allocate memory" \
-    env LD_PRELOAD="$work/lines.so" "$B/pour" --port 1
+    env LD_PRELOAD="$work/unread.so" "$B/pour" --port 1
 [ ! -x "$B/modbus/master" ] ||      # a word is missing: nothing was poured
     prints 2 "lets the gateway" "$B/modbus/master" 1502
 prints 2 "another secret" "$B/inspect" --secret-file other.secret journal

@@ -212,7 +212,8 @@ with socket.create_server(("127.0.0.1", 0)) as other:
     is "$? $(cat "$work/lines/printed")" "2 master: gateway: Illegal function"
     await_children
     # A file system that cannot sync a folder is good enough.
-    echo '#define _GNU_SOURCE
+    preloaded folder <<'END'
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -225,9 +226,8 @@ int fsync(int fd)
         return real(fd);
     errno = EINVAL;
     return -1;
-}' >"$work/folder.c"
-    ${CC:-cc} -fPIC -shared "$work/folder.c" -o "$work/folder.so" -ldl ||
-        fail folder.c
+}
+END
     echo 5 >"$work/lines/commands"
     rm "$work/lines/number"
     LD_PRELOAD=$work/folder.so "$B/modbus/master" "$port" 0 \

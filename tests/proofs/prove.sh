@@ -75,7 +75,6 @@ part_wp() {
     broken idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
     broken idemi_cursor_byte 's/p->at == p->end/p->at > p->end/'
     long broken idemi_cursor_bytes 's/if (len > /if (len > 1 + /'
-    long broken idemi_cursor_varint 's/shift < 35/shift < 42/'
     long broken idemi_cursor_words 's/ < 4 / < 3 /'
 }
 
@@ -211,6 +210,7 @@ part_eva() {
         records replay bytes opening
     long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
+    long alarmed records idemi_cursor_varint 's/ < 35/ < 42/'
     long alarmed records idemi_reading_bytes 's/ + [^ ]* <= / <= /'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'

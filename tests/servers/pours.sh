@@ -41,7 +41,7 @@ suspend() {
 # a command, and has not looked it up yet: once, if there is a file $work/nap,
 # which names the clocks that go on meanwhile
 make_nap() {
-    cat >"$work/nap.c" <<END
+    preloaded nap <<END
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -73,7 +73,6 @@ const void *mosquitto_property_read_binary(const void *list, int which,
         list, which, value, len, skip);
 }
 END
-    ${CC:-cc} -fPIC -shared "$work/nap.c" -o "$work/nap.so" -ldl || fail nap.c
 }
 
 # audit_senders COMMANDS: how many of the scene's were begun more than once, from the

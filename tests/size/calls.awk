@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # What each public call takes of the stack, and how deep it goes, from the call
 # graph that gcc writes with -fcallgraph-info=su.  A line for each call: bytes,
-# private functions in its longest chain, name, frames of the deepest chain.
+# private functions in its longest chain, name.
 # Callbacks, the user's handler and the C library count 0.
 match($0, /title: "[^"]*"/) && /^node/ {
     name = substr($0, RSTART + 8, RLENGTH - 9)
@@ -14,7 +14,7 @@ match($0, /title: "[^"]*"/) && /^node/ {
     calls[from] = calls[from] " " substr($0, RSTART + 13, RLENGTH - 14)
 }
 
-# Fills deepest[], longest[] and next_of[] for a function and all below it.
+# Fills deepest[] and longest[] for a function and all below it.
 function walk(name,    list, n, i, below) {
     if (name in deepest)
         return
@@ -23,10 +23,8 @@ function walk(name,    list, n, i, below) {
     for (i = 1; i <= n; i++) {
         below = list[i]
         walk(below)
-        if (deepest[below] > deepest[name]) {
+        if (deepest[below] > deepest[name])
             deepest[name] = deepest[below]
-            next_of[name] = below
-        }
         if (longest[below] > longest[name])
             longest[name] = longest[below]
     }
@@ -34,17 +32,10 @@ function walk(name,    list, n, i, below) {
     longest[name] += name ~ /:/         # a private one: "file.c:name"
 }
 
-function frames(name,    all) {
-    for (; name; name = next_of[name])
-        if (frame[name])
-            all = all " " frame[name]
-    return all
-}
-
 END {
     for (name in frame)
         if (name ~ /^idem_/) {
             walk(name)
-            print deepest[name], longest[name], name frames(name)
+            print deepest[name], longest[name], name
         }
 }

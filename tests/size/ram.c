@@ -2,15 +2,12 @@
    Objects whose sizes are the RAM of tables with 16-byte keys and responses. */
 #include "idem.h"
 
-char table_alone[sizeof(idem_table)];
 char table_journal[sizeof(idem_table) + sizeof(idem_journal)];
 char keys_16[IDEM_MEMORY_SIZE(16, 16, 16, 0)];
 char keys_116[IDEM_MEMORY_SIZE(116, 16, 16, 0)];
 char journal_16[IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8)];
 char journal_116[IDEM_JOURNAL_MEMORY_SIZE(116, 16, 16, 0, 8)];
-/* The same with numbers, of 8 bytes, for keys; and what each sender adds */
-char numbers_16[IDEM_JOURNAL_MEMORY_SIZE(16, 8, 16, 0, 8)];
-char numbers_116[IDEM_JOURNAL_MEMORY_SIZE(116, 8, 16, 0, 8)];
+/* What each sender adds */
 char sender_alone[sizeof(idem_sender)];
 char sender_journal[IDEM_SENDERS_MEMORY_SIZE(1)];
 /* and what each key and sender adds with a quota under IDEM_EVICT_OLDEST */

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Code, RAM, stack and lines of idem.h, for Cortex-M0 at -Os, beside the budgets
-# of the project; then where the bytes go.  Writes that table into
-# tests/FIGURES.md, and a plain one into README; CI fails if README changes.
+# of the project.  Writes that table into tests/FIGURES.md, and a plain one into
+# README; CI fails if README changes.
 #     size.sh             all of it; with SHORT=1 not what each feature costs
 #     size.sh functions   bytes of every function that firmware links, sorted
 #     size.sh hints       finds again which functions to inline: an hour
@@ -15,25 +15,9 @@ esac
 
 out=build/size
 mkdir -p "$out"
-cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -g"
+cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb"
 nm=arm-none-eabi-nm
 . tests/size/link.sh
-
-# functions NAME CALLS...: "bytes function section" of each that is linked; what
-# was inlined counts where it went
-functions() {
-    link "$@"
-    $nm -S -l -t d "$out/$1.elf" |
-        awk 'FNR == NR { if (/^   >>[a-z]+ /) {
-                             start[++n] = FNR; title[n] = substr($1, 3) }
-                         next }
-             $3 ~ /^[tTrR]$/ {
-                 line = $NF
-                 sub(/.*:/, "", line)
-                 for (i = n; i > 1 && start[i] > line; i--)
-                     ;
-                 print $2 + 0, $4, title[i] }' idem.h - | sort -rn
-}
 
 # bytes NAME: of code and constants, with alignment
 bytes() {
@@ -59,7 +43,9 @@ image() {
 
 calls whole > "$out/calls"
 if [ "${1-}" = functions ]; then
-    functions whole $firmware
+    link whole $firmware
+    $nm -S -t d "$out/whole.elf" |
+        awk '$3 ~ /^[tTrR]$/ { print $2 + 0, $4 }' | sort -rn
     exit
 fi
 alone idem.h
@@ -129,29 +115,8 @@ sed 's/^| //; s/ |$//; /^|---/d' "$out/table" | awk -F ' *[|] *' '
     { printf "%-64s %8s %8s %9s\n", $1, $2, $3, $4 }'
 
 echo
-echo "RAM: the table without a journal: $(object table_alone) bytes"
-echo "RAM with a journal, responses of 16 bytes: a key of 16 $(per_key journal)," \
-    "a number $(per_key numbers)"
-echo
-echo "code by section of the header, without and with the journal:"
-{
-    functions table $firmware | sed 's/$/ 1/'
-    functions whole $firmware | sed 's/$/ 2/'
-} | awk '{ bytes[$3 " " $4] += $1; names[$3] }
-    END { for (name in names)
-              printf "%6d %6d  %s\n", bytes[name " " 1], bytes[name " " 2],
-                  name }' | sort -k 2,2rn
-echo
-echo "stack of each call, its longest chain of private functions, frames:"
-awk '{ printf "%6d %4d  %-18s", $1, $2, $3
-       for (i = 4; i <= NF; i++) printf " %s", $i
-       print "" }' "$out/calls" | grep -v 'siphash\|fnv1a\|fingerprint'
-
-echo
-echo "what linking one call more costs:"
-for call in $(awk '{ print $3 }' "$out/calls" | grep -v 'siphash\|fnv1a'); do
-    echo "$(($(text whole $firmware "$call") - whole)) $call"
-done | sort -rn | awk '$1 { printf "%6d  %s\n", $1, $2 }'
+echo "stack of each call, its longest chain of private functions:"
+awk '{ printf "%6d %4d  %s\n", $1, $2, $3 }' "$out/calls"
 
 # without NAME HOW: a row, how much smaller each build is if sed takes that out
 without() {

@@ -5,23 +5,6 @@
 # installs nothing and does not fail.
 set -eu
 
-# How cmocka is installed here, which is all that `make test` needs
-cmocka() {
-    for tool in brew dnf pacman apk zypper pkg; do
-        command -v "$tool" >/dev/null 2>&1 || continue
-        case $tool in
-        brew)   echo "brew install cmocka" ;;
-        dnf)    echo "sudo dnf install libcmocka-devel" ;;
-        pacman) echo "sudo pacman -S cmocka" ;;
-        apk)    echo "sudo apk add cmocka-dev" ;;
-        zypper) echo "sudo zypper install libcmocka-devel" ;;
-        pkg)    echo "sudo pkg install cmocka" ;;
-        esac
-        return
-    done
-    echo "install cmocka, https://cmocka.org"
-}
-
 if ! command -v apt-get >/dev/null 2>&1; then
     if [ "$*" = libcmocka-dev ]; then
         ! echo '#include <stdarg.h>
@@ -29,7 +12,8 @@ if ! command -v apt-get >/dev/null 2>&1; then
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>' | ${CC:-cc} -E - >/dev/null 2>&1 || exit 0
-        echo "make test needs cmocka: $(cmocka)"
+        echo "make test needs https://cmocka.org: the package cmocka, cmocka-dev" \
+            "or libcmocka-devel"
     else
         echo "The rest needs what Debian 12 calls"
         echo "$*" | fold -s -w 76 | sed 's/^/    /'

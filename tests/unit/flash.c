@@ -165,24 +165,11 @@ static const struct line {
     uint8_t erased;
     const char *line;
 } lines[] = {
-    { "a new medium is blank", FLASH_NOR, 4, 0xFF, "r0,256=ff v0" },
-    { "one that is erased to zeros is blank", FLASH_NOR, 4, 0x00, "r0,256=0" },
-    { "one that is erased to anything is blank",
-      FLASH_NOR, 4, 0x5A, "r0,256=5a" },
     { "programs only move bits away from the erased value", FLASH_NOR, 4, 0xFF,
       "p8,4=0c r8,4=0c v0 p8,4=0a r8,4=08 v1:twice r7,1=ff r12,1=ff" },
-    { "programs move bits away from zeros", FLASH_NOR, 4, 0x00,
-      "p8,4=0c r8,4=0c v0 p8,4=0a r8,4=0e v1:twice r7,1=0 r12,1=0" },
-    // Of 0x0F: 0C moves the bits 03, 0A the bits 05.
-    { "programs move bits away from anything", FLASH_NOR, 4, 0x0F,
-      "p8,4=0c r8,4=0c v0 p8,4=0a r8,4=08 v1:twice r7,1=0f r12,1=0f" },
-    { "blank bytes are programmed, too", FLASH_NOR, 8, 0xFF,
-      "p64,8=ff v0 p64,8=22 v1:twice" },
     { "a granule is programmed once until it is erased", FLASH_NOR, 8, 0xFF,
       "p64,8=33 p72,8=11 v0 p64,24=22 v1:twice e0 p64,8=22 v2:twice "
       "e1 r0,256=ff p64,24=22 v2:twice r64,24=22" },
-    { "ECC refuses a second program", FLASH_ECC, 8, 0xFF,
-      "p0,8=f0 p0,16=f0:ecc v1:twice r0,8=f0 r8,8=ff p8,8=0f n2" },
     { "in place overwrites and has no erase", FLASH_INPLACE, 1, 0xFF,
       "p3,5=0 p4,2=fe r3,1=0 r4,2=fe r6,1=0 v0 e0:misuse v1:erase r3,1=0" },
 
@@ -202,41 +189,22 @@ static const struct line {
       "n3 b r0,1=0 r2,1=ff p8,1=0 e0 r8,1=ff v0" },
     { "a sync is cut if asked", FLASH_NOR, 1, 0xFF, "c0,0 s y s:off w2" },
 
-    { "a callback fails at its call once", FLASH_NOR, 1, 0xFF,
-      "!r1:undone r0,1=ff p0,1=0 e0 s r0,1:fault r0,1=ff !p1:undone p0,1=0 "
-      "r1,1=ff e1 s p1,1=0:fault p2,1=0 !e1:undone e1 r1,1=ff p3,1=0 s "
-      "e1:fault e1 !s1:undone s r1,1=ff p4,1=0 e1 s:fault s v0" },
     { "a callback fails from its call on for ever, or until reset", FLASH_NOR,
       1, 0xFF,
       "!R1:undone r0,1=ff p0,1=0 r0,1:fault r0,1:fault !r r0,1=0 !P1:undone "
       "p1,1=0 p2,1=0:fault p3,1=0:fault !p p4,1=0 !E1:undone e1 e1:fault "
       "e1:fault !e e1 !S1:undone s s:fault s:fault !s s v0" },
-    { "a failing program may do nothing or half", FLASH_NOR, 2, 0xFF,
-      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 v1:torn e0 "
-      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1 v2:torn" },
     { "a failing program may do all, or report that it did", FLASH_NOR, 2, 0xFF,
       "!p:done p0,8=1:fault r0,8=1 p0,8=1 v1:twice e0 "
       "!p:silent p0,8=1 r0,8=ff p0,8=1 v2:twice" },
     { "a failing program may do nothing or half with ECC", FLASH_ECC, 4, 0xFF,
       "!p:undone p0,8=1:fault r0,8=ff p0,8=1:ecc v1:torn e0 "
       "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1:ecc v2:torn" },
-    { "with ECC it may do all, or report that it did", FLASH_ECC, 4, 0xFF,
-      "!p:done p0,8=1:fault r0,8=1 p0,8=1:ecc v1:twice e0 "
-      "!p:silent p0,8=1 r0,8=ff p0,8=1:ecc v2:twice" },
-    { "a failing program may be done again in place", FLASH_INPLACE, 2, 0xFF,
-      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 !p:done p0,8=2:fault r0,8=2 "
-      "!p:half p0,8=3:fault r0,4=3 r4,4=2 p0,8=4 !p:silent p0,8=5 r0,8=4 v0" },
-    { "half a program does not read with ECC", FLASH_ECC, 8, 0xFF,
-      "!p:half p0,8=11:fault r0,1:ecc" },
     // Variant 2 + n is n + 1 bytes.
     { "a torn granule does not read with ECC", FLASH_ECC, 8, 0xFF,
       "c0,2 p64,24=11:off b r64,8:ecc r64,1:ecc r71,1:ecc r72,16=ff e1 "
       "c0,9 p64,24=11:off b r64,8=11 r72,16=ff e1 c0,11 p64,24=11:off b "
       "r64,8=11 r72,8:ecc r76,8:ecc r79,1:ecc r71,1=11 r80,8=ff r64,24:ecc" },
-    { "a failing erase may do nothing", FLASH_NOR, 4, 0xFF,
-      "p0,64=11 !e:undone e0:fault r0,64=11 p0,4=22 v1:twice" },
-    { "a failing erase may do all", FLASH_NOR, 4, 0xFF,
-      "p0,64=11 !e:done e0:fault r0,64=ff p0,4=22 v0" },
     { "a failing erase may do half", FLASH_NOR, 4, 0xFF,
       "p0,64=11 !e:half e0:fault r0,32=ff r32,32=11 p0,4=22 v1:torn" },
     { "an erase may do nothing and report that it did", FLASH_NOR, 4, 0xFF,
@@ -254,16 +222,10 @@ static const struct line {
       "p0,8=2 s p8,8=4 c0,2 p0,8=4:off b r0,1=4 r1,7=2 r8,8=4 v0" },
     { "a failing sync may do nothing", CACHE, 1, 0,
       "p0,8=1 !s:undone s:fault r0,8=1 u1 p8,1=1 o2 b r0,9=0" },
-    { "the next sync does what a failed one left", CACHE, 1, 0,
-      "p0,8=1 !s:undone s:fault p8,1=1 s o0 b r0,9=1" },
     { "a failing sync may do all", CACHE, 1, 0,
       "p0,8=1 !s:done s:fault r0,8=1 u0 p8,1=1 o2 b r0,8=1 r8,1=0" },
-    { "the next sync does what came after that", CACHE, 1, 0,
-      "p0,8=1 !s:done s:fault p8,1=1 s o0 b r0,9=1" },
     { "a sync may do nothing and report that it did", CACHE, 1, 0,
       "p0,8=1 !s:silent s r0,8=1 u1 p8,1=1 o2 b r0,9=0" },
-    { "the next sync does what was reported as done", CACHE, 1, 0,
-      "p0,8=1 !s:silent s p8,1=1 s o0 b r0,9=1" },
     { "a failing sync may drop what reads well until a cut", CACHE, 1, 0,
       "p0,8=1 !s:half s:fault r0,8=1 u0 p8,1=1 o2 b r0,9=0" },
     { "no later sync makes durable what was dropped", CACHE, 1, 0,

@@ -102,45 +102,6 @@ TEST(wear_is_levelled)
     assert_in_range(most - least, 0, 1);
 }
 
-/* W1 of 1,000 commands: bytes for each, beside the 72 that there must be. */
-static uint32_t w1_bytes(unsigned capacity)
-{
-    enum { COMMANDS = 1000 };
-    device *d = device_on(&w1, filled("evict response=16 state=0 sectors=8 "
-                                      "capacity=@ retention=@", 0, capacity));
-    uint32_t from = 0;
-
-    is(d->storage.sector_count, 8);
-    for (uint32_t n = 0; n < 2 * COMMANDS; n++) {
-        char key[17];
-        idem_request rq = { .key = key, .key_len = 16 };
-        idem_outcome out = { .response = key, .response_len = 16 };
-        idem_claim claim;
-        if (n == COMMANDS)
-            from = d->medium.prog_bytes;
-        sprintf(key, "%016x", (unsigned)flash_mix(n));
-        out.code = (int32_t)(flash_mix(n) & 0xFFFF);
-        d->now++;
-        is(begin_request(&claim, &rq), IDEM_EXECUTE);
-        is(idem_complete(d->table, &claim, &out, d->now), IDEM_OK);
-    }
-    return (d->medium.prog_bytes - from) / COMMANDS;
-}
-
-TEST(there_is_no_cliff_below_the_capacity_that_is_accepted)
-{
-    unsigned most = 1;
-    uint32_t bytes;
-
-    while (IDEM_SECTORS(most + 1, KEY_MAX, 16, 0, 4096, 16) <= 8)
-        most++;
-    assert_in_range(most, 64, 300);
-    for (unsigned tenths = 10; tenths >= 5; tenths -= tenths > 8 ? 1 : 3)
-        if ((bytes = w1_bytes(most * tenths / 10)) > 72 * 3 / 2)
-            fail_msg("%u keys: %u bytes for each command", most * tenths / 10,
-                     (unsigned)bytes);
-}
-
 /* The operation that writes a header, of a boot's first begin; 0: none does. */
 static uint32_t header_at(uint32_t *found)
 {

@@ -106,20 +106,6 @@ TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
     }
 }
 
-/* Of equal shares of the random numbers each gives an equal share of waits:
-   from 1 ms up, every one of them. */
-TEST(waits_are_spread_over_all_there_is)
-{
-    const idem_patience patience = { .base_ms = 256, .cap_ms = 256 };
-    idem_sent sent = { 0 };
-
-    for (uint32_t share = 0; share < 512; share++) {
-        sent.random = (share / 2) << 24 | (share % 2 ? 0xFFFFFF : 0);
-        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_RESEND);
-        is(delay, 256 - share / 2);
-    }
-}
-
 /* The same in 64 bits, which nothing here overflows; 0 for giving up. */
 static uint64_t expected(const idem_patience *p, const idem_sent *s)
 {

@@ -387,31 +387,14 @@ TEST(idem_check_returns_which)
     is(idem_check(t), 11);
 }
 
-/* .. in the own orders of two senders. */
+/* .. in the own order of a sender: one that is undelivered. */
 TEST(idem_check_returns_which_of_a_senders_order)
 {
     idem_table *t = device_on(&nor, "ram evict quota=4 senders=2 scopes=2 "
-                                    "Ba Ca Bb Cb Bc Cc Bd Cd")->table;
-    idem_link *a = &t->own[t->links[t->capacity].newer];
-    idem_link *b = &t->own[t->links[t->links[t->capacity].newer].newer];
-    idem_link kept[2] = { t->own[a->older], t->own[b->older] };
+                                    "Ba Ca Bb Cb")->table;
 
-    is(idem_check(t), 0);
-    // Each at the ends of the other.
-    t->own[a->older] = kept[1];
-    t->own[b->older] = kept[0];
-    is(idem_check(t), 19);
-    t->own[a->older] = kept[0];
-    t->own[b->older] = kept[1];
-    // One that is undelivered.
     slot_of(t, t->links[t->capacity].newer)->flags ^= 4;
     t->pending++;
-    is(idem_check(t), 19);
-    slot_of(t, t->links[t->capacity].newer)->flags ^= 4;
-    t->pending--;
-    // One that is not there.
-    t->own[a->older].newer = a->newer;
-    t->own[a->newer].older = a->older;
     is(idem_check(t), 19);
 }
 
@@ -461,24 +444,6 @@ TEST(idem_check_counts_what_is_promised)
         ++*count;
         assert_int_not_equal(idem_check(the.table), 0);
         --*count;
-    }
-    is(idem_check(the.table), 0);
-}
-
-/* What fills its place to the last byte does not fit into one that is smaller by
-   one: of state, response, scope and key; nor is there one slot more. */
-TEST(idem_check_compares_with_the_configuration)
-{
-    idem_config *c = &device_on(&nor, "ram key=4 Ba Ca,len=24,state=6")->config;
-    const idem_config right = *c;
-
-    for (int n = 0; n < 4; n++) {
-        c->state_max -= n == 0;
-        c->response_max -= n == 1;
-        c->key_max -= n == 2;
-        c->capacity += n == 3;
-        assert_int_not_equal(idem_check(the.table), 0);
-        *c = right;
     }
     is(idem_check(the.table), 0);
 }
