@@ -33,11 +33,6 @@ enum { SILENCE_MS = 60000 };        // a minute
 // Of a byte, while opening; and more of a torn header that comes and goes
 enum { READS_OPENING = 12, READS_TORN = 30 };
 enum { UNSTABLE_SAFE = 1 };         // see device_may_lose
-// 1: the header takes half a check for right far too often (fuzz/fuzz.sh)
-#ifndef WEAK
-#define WEAK 0
-#endif
-enum { OPENINGS_WEAK = 30 };
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
 enum { HEADER_BYTES = 56 };         // of a sector of a journal
@@ -752,11 +747,10 @@ static inline void device_check_medium(device *d)
    after one at which that head read well, and something was acknowledged.  One
    does where callbacks fail besides: sectors that were skipped are dead ones
    that another head may need.  So may a read that fails.  Nothing is known
-   then.  With weak checks any opening may count a loss that is none. */
+   then. */
 static inline int device_may_lose(const device *d)
 {
-    return WEAK || d->reads_fail ||
-           d->unstable > (d->ever_failed ? 0 : UNSTABLE_SAFE);
+    return d->reads_fail || d->unstable > (d->ever_failed ? 0 : UNSTABLE_SAFE);
 }
 
 /* Something was written, and acknowledged. */
@@ -1590,21 +1584,6 @@ static inline void device_tick(device *d, uint32_t now)
 
 /* --------------------------------------------------------------- >>restarts */
 
-/* Half a check in unstable bytes may prove that the storage was not ready: then
-   it is opened again. */
-static inline int device_read_journal(device *d)
-{
-    int result, openings = 0;
-
-    do {
-        if (d->read_map)
-            memset(d->read_map, 0, d->medium.size);
-        result = idem_open(d->table, &d->config, d->memory, d->memory_size,
-                           d->now);
-    } while (WEAK && result == IDEM_E_STORAGE && ++openings < OPENINGS_WEAK);
-    return result;
-}
-
 /* Opening reads no byte often, a little more often where some are unstable. */
 static inline void device_check_reads(const device *d)
 {
@@ -1632,7 +1611,9 @@ static inline int device_open(device *d)
     d->blank = d->config.storage && !d->acknowledged && device_is_blank(d);
     d->opening = 1;
     f->read_map = d->read_map;
-    result = device_read_journal(d);
+    if (d->read_map)
+        memset(d->read_map, 0, d->medium.size);
+    result = idem_open(d->table, &d->config, d->memory, d->memory_size, d->now);
     f->read_map = NULL;
     d->opening = 0;
     trace("open: %s\n", idem_text(result));
