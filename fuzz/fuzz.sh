@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
-#     arriving    keys from text, compared with a slow parser
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
 #     template    the harness for users to start from; it must find an injected
@@ -87,11 +86,7 @@ harness() {
     clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" \
         -o "$out/$name"
     if [ "${SHORT:-}" = 1 ]; then
-        case $name in
-        arriving)   runs=100000 ;;
-        *)          runs=10000 ;;
-        esac
-        libfuzzer "$name" "$name" -runs=$runs
+        libfuzzer "$name" "$name" -runs=10000
         return
     fi
     libfuzzer "$name" "$name" -max_total_time="$seconds"
@@ -144,12 +139,12 @@ lives() {
 }
 
 rm -rf "$out"/afl-* "$out/seeds" "$out"/injected-crash-*
-for part in ${*:-arriving image calls template lives}; do
+for part in ${*:-image calls template lives}; do
     case $part in
     lives)  lives ;;
-    arriving | image | calls | template)
+    image | calls | template)
             harness "$part" ;;
-    *)      echo "fuzz: no part $part: arriving image calls template lives"
+    *)      echo "fuzz: no part $part: image calls template lives"
             exit 2 ;;
     esac
     [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected

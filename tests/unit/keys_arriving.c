@@ -2,18 +2,20 @@
 /*
  * Shows that texts in which keys arrive become the bytes that other
  * implementations make of them, and that texts close to such a text are
- * refused: every other character at every place, one character more or fewer.
+ * refused: every other character at every place, others at every two places,
+ * one character more or fewer; and every short string of characters that mean
+ * something in one.
  *
- * The fuzzer's slow parser (model/arriving.h) is the reference; here it is
- * tested with published texts.  Each text is read by it and by the library, by
- * that also in place; a failing call changes no byte.
+ * A slow parser that follows the contract alone is the reference; it is tested
+ * with published texts.  Each text is read by it and by the library, by that
+ * also in place; a failing call changes no byte.
  */
 #define IDEM_MISUSE() ((void)misuse++)
 static unsigned misuse;
 
 #include "test.h"
 
-#include "../model/arriving.h"
+#include "arriving.h"
 
 static example example_of(unsigned kind, const char *text, size_t len)
 {
@@ -68,6 +70,23 @@ static size_t length_read(unsigned kind, const char *text)
             found = len;
         }
     return found;
+}
+
+/* Reads the texts that have two other characters, anywhere. */
+static void read_second_neighbours(unsigned kind, const char *text)
+{
+    static const char others[] = "08fZ-\\\"";
+    size_t len = strlen(text);
+    example e = example_of(kind, text, len);
+
+    for (size_t b = 1; b < len; b++)
+        for (size_t a = 0; a < b; a++)
+            for (size_t i = 0; i < 7 * 7; i++) {
+                memcpy(e.text, text, len);
+                e.text[a] = others[i % 7];
+                e.text[b] = others[i / 7];
+                reads(&e);
+            }
 }
 
 #define UUID_TEXT "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
@@ -167,6 +186,29 @@ TEST(no_other_character_is_read_at_any_place)
     is(neighbours(ULID, ULID_TEXT), 25 * 54 + 8);
     is(neighbours(HEX, "00fF7e81c0DE"), 12 * 22);
     is(neighbours(HTTP, " \"a\\\"b\" "), 2 * ('~' - ' ' - 1) + 2 + 5);
+}
+
+TEST(texts_with_two_other_characters_are_read_as_the_contract_has_it)
+{
+    read_second_neighbours(UUID, UUID_TEXT);
+    read_second_neighbours(UUID, "00000000-0000-0000-0000-000000000000");
+    read_second_neighbours(ULID, ULID_TEXT);
+    read_second_neighbours(HEX, "00fF7e81c0DE");
+    read_second_neighbours(HTTP, " \"a\\\"b\" ");
+}
+
+/* Of up to eight characters, of those that mean something: 87,381 texts. */
+TEST(short_strings_are_read_as_the_contract_has_it)
+{
+    static const char characters[] = "\"\\ a";
+    example e = example_of(HTTP, "", 0);
+
+    for (uint32_t count = 1; e.text_len < 9; e.text_len++, count *= 4)
+        for (uint32_t number = 0; number < count; number++) {
+            for (size_t i = 0; i < e.text_len; i++)
+                e.text[i] = characters[number >> 2 * i & 3];
+            reads(&e);
+        }
 }
 
 TEST(lengths_of_uuids_and_ulids_are_exact)

@@ -2,8 +2,7 @@
 /*
  * Texts in which keys arrive.  The library must read any text as a second, slow
  * parser does, which follows the contract alone; and it must touch nothing but
- * the key.  (The published keys of tests/unit/keys_arriving.c test the slow
- * parser.)
+ * the key.
  */
 #ifndef ARRIVING_H
 #define ARRIVING_H
@@ -12,7 +11,7 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-#include "input.h"
+#include "../model/input.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -187,18 +186,6 @@ static void check(const example *e)
     PROMISE(!memcmp(place.text, e->result == IDEM_OK ? (const char *)e->key
                                                      : e->text, at));
     PROMISE(!memcmp(place.text + at, e->text + at, sizeof e->text - at));
-}
-
-static inline void run(input *in)
-{
-    example e;
-
-    memset(&e, 0, sizeof e);
-    e.kind = input_byte(in) % KINDS;
-    e.room = 2u * input_byte(in);
-    e.text_len = input_bytes(in, e.text, LONGEST - 1);
-    read_slowly(&e);
-    check(&e);
 }
 
 #endif /* ARRIVING_H */

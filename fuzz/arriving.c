@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: 0BSD */
-#include "../tests/model/arriving.h"
-#include "harness.h"
