@@ -6360,9 +6360,13 @@ enum idemi_broken {
     IDEMI_BROKEN_STATES         /* not one of idem_journal's */
 };
 
-static int idemi_check_needs(const idem_table *t, idemi_item item)
+/* True if an item that has records needs a sector, and no other does.  After a
+   failed sync a released key may still be known, and nothing is relocated. */
+static int idemi_check_needs(const idem_table *t, idemi_item item,
+                             int has_records)
 {
-    return IDEMI_JOURNAL(t) && idemi_items_needs(t)[item] != IDEMI_NOWHERE;
+    return !IDEMI_JOURNAL(t) || t->journal->broken ||
+           (idemi_items_needs(t)[item] != IDEMI_NOWHERE) == has_records;
 }
 
 /* True if a token may have been granted.  At their end positions wrap, and tell
@@ -6474,9 +6478,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
-        // After a sync that failed a key that was released may still be known.
-        if (IDEMI_JOURNAL(t) && !t->journal->broken &&
-            idemi_check_needs(t, slot) != (s->flags != 0))
+        if (!idemi_check_needs(t, slot, s->flags != 0))
             return IDEMI_BROKEN_R6;
         if (!s->flags)
             continue;
@@ -6544,6 +6546,7 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
     for (sender = 1; sender <= IDEMI_SENDERS(t); sender++) {
         idem_sender *e = idemi_sender_at(t, sender);
         uint64_t name = idemi_basics_join(e->name);
+        int has_floor = idemi_basics_join(e->floor) != 0;
         counted += e->keys;
         if (name && idemi_sender_find(t, name) != e)
             return IDEMI_BROKEN_N2;
@@ -6554,13 +6557,9 @@ static int idemi_check_senders(const idem_table *t, const idemi_tally *tally)
                 return IDEMI_BROKEN_O4;
             listed += more;
         }
-        // After a failed sync nothing is relocated any more.
-        if (IDEMI_JOURNAL(t) && !t->journal->broken) {
-            int has_floor = idemi_basics_join(e->floor) != 0;
-            if (!(has_floor && e->unsaved) &&
-                has_floor != idemi_check_needs(t, idemi_sender_item(t, e)))
-                return IDEMI_BROKEN_N1;
-        }
+        if (!(has_floor && e->unsaved) &&
+            !idemi_check_needs(t, idemi_sender_item(t, e), has_floor))
+            return IDEMI_BROKEN_N1;
     }
     if (IDEMI_SENDERS(t) && counted != tally->counted)
         return IDEMI_BROKEN_N3;

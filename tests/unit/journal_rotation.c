@@ -194,6 +194,14 @@ TEST(idem_check_finds_a_sector_that_is_needed_for_nothing)
     is(idem_check(t), 16);
 }
 
+TEST(idem_check_finds_a_key_that_needs_no_sector)
+{
+    idem_table *t = device_on(&nor, "Ba Ca")->table;
+
+    inside_set_need(t, the.held[0].slot, UINT32_MAX);
+    is(idem_check(t), 16);
+}
+
 /* At the end of tokens positions wrap: in sectors that take no claim. */
 TEST(idem_check_finds_a_token_that_was_not_granted)
 {
