@@ -40,10 +40,12 @@
 
    With a journal in flash; callbacks (>>porting) and a stored secret are yours:
    ```c
+   // .. in sectors of 4096 bytes, of which 8 are programmed at a time
    IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
    static const idem_storage flash = {
        .read = flash_read, .prog = flash_prog, .erase = flash_erase,
-       .sector_size = pump_sector_size, .sector_count = 8,  // never changed
+       .sector_size = pump_sector_size,
+       .sector_count = 16,  // pump_sector_count (7) or more; never changed
        .prog_size = pump_prog_size, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
    ```
@@ -59,14 +61,13 @@
 
    >>life      of a key
 
-                     EXECUTE               complete
-         unknown ---------------> claimed -----------> finished
-          ^ ^ ^                    |  | ^               |    |  ^
-          | | |      release       |  | |  RECOVER      |    |  | REPLAY
-          | | +--------------------+  | +--- lease -----+    +--+
-          | |                         |      ended           |
-          | +-- expired, forgotten ---+                      |
-          +---- expired, evicted, forgotten -----------------+
+                     EXECUTE                complete
+         unknown ---------------> claimed ------------> finished
+          ^ ^ ^                   | | | ^                | | ^
+          | | |      release      | | | |  lease ended:  | | |  a repeat:
+          | | +-------------------+ | +-+  RECOVER       | +-+  REPLAY
+          | +-- expired, forgotten -+                    |
+          +---- expired, evicted, forgotten -------------+
 
    The key names a command: a new command has a new key, a repeat has the key of
    its command.  idem_begin looks it up.  An unknown key gets a claim: the right
@@ -77,8 +78,8 @@
 
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
-   attempt was interrupted.  The next begin gets a claim: IDEM_RECOVER.  The
-   old one is IDEM_E_FENCED then; with a journal it is so after a restart, too.
+   attempt was interrupted.  The next begin gets a claim, IDEM_RECOVER; then the
+   old one is IDEM_E_FENCED.  (No journal: drop it at boot; tokens start anew.)
 
    >>handler   your code: the answers that it gets, and those that it returns
 
@@ -118,12 +119,13 @@
                        claimed   idem_begin: >>handler; complete or release
      IDEM_REPLAY       no        done before: send the stored outcome
      IDEM_BUSY         no (*)    being executed, or its handler cannot tell:
-                                 wait retry_after_ms, if not IDEM_LEASE_NONE
+                                 wait retry_after_ms (as idem_retry does)
      IDEM_MISMATCH     no        the key was used for another payload: refuse
      IDEM_TOO_OLD      no        unknown, and older than what is remembered: it
                                  may have been executed: refuse
      IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
-                                 raise an alarm
+                                 raise an alarm; until idem_forget, or for one
+                                 retention after the last of them
      IDEM_DONE         yes       idem_run: executed now: send the outcome
      IDEM_RELEASED     yes       idem_run: not done; the key is unknown again
      IDEM_MORE         yes       idem_maintain has more to do
@@ -162,6 +164,8 @@
      E_FULL              503 + Retry-After   5.03   0x97
      no key, too long    400                 4.00   0x83
      RELEASED, others    503                 5.03   0x97
+
+   For idem_retry put the result into the payload, too: these codes are too few.
 
    >>identity
 
@@ -285,11 +289,11 @@
 
    >>damage    flipped bits, worn cells, a wild write
 
-   A power cut loses nothing that was acknowledged (S2); damage can.  A flipped
-   bit costs at most its record; in a sector's header it costs nothing.  After a
-   loss stats.lost is not 0, and for one default retention (idem_uncertain) each
-   claim is granted with IDEM_UNCERTAIN.  A restored backup or snapshot forgets
-   later commands and tokens: stop the senders first.
+   A power cut loses nothing that was acknowledged (but see S2).  Damage can: a
+   flipped bit at most its record, in a sector's header nothing.  After a loss
+   stats.lost is not 0, and for a default retention (idem_uncertain) each claim
+   is granted with IDEM_UNCERTAIN.  If no header can be read: IDEM_E_FORMAT.  A
+   restored backup forgets later commands and tokens: stop the senders first.
 
    Not noticed is damage to
      - the newest record, with IDEM_BATCH a boot's last batch: it looks torn;
@@ -408,14 +412,14 @@
          two torn writes in a row may lose it if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command whose key is remembered is never answered IDEM_EXECUTE if an
-         earlier attempt may have had an effect.  It is IDEM_RECOVER until
-         somebody completes, releases or forgets it, or one retention after the
-         attempt ended.  After a loss it is IDEM_UNCERTAIN for one default
-         retention.  A number is IDEM_EXECUTE again only if it was released or
-         forgotten, its sender lost its entry, or its record was lost and that
-         time has ended.
-     S5  Damage that is noticed never gives a wrong answer, and never prevents
-         the opening of the intact rest.  >>damage has what it may cost.
+         earlier attempt may have had an effect.  When that has ended it is
+         IDEM_RECOVER (in the end IDEM_EXHAUSTED) until somebody completes,
+         releases or forgets it, or for one retention.  After a loss it is
+         IDEM_UNCERTAIN for one default retention.  A number is IDEM_EXECUTE
+         again only if it was released or forgotten, its sender lost its entry,
+         or its record was lost and that time has ended.
+     S5  Damage that is noticed never gives a wrong answer, nor prevents the
+         opening of the rest, if one header is whole (>>damage).
      S6  Time never shortens a lease or a retention (>>time has the exceptions).
      S7  A call that fails changed nothing but what its contract lists.  A claim
          is granted only if its outcome is certain to fit: completing fails only
@@ -606,22 +610,24 @@ typedef uint32_t idem_token;
    any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
-    /* 1 to sector_size bytes from any address on, of two sectors, too.  Where a
-       chip reads whole words, copy from these.  A granule whose programming was
-       interrupted may be anything, or a failure (ECC).  After a failure bytes
+    /* 1 to sector_size bytes; they may begin anywhere and span two sectors.  If
+       a chip reads whole words only, read those, and copy the bytes out.  What
+       was interrupted, a granule's programming or a sector's erase, may read as
+       anything, or as a failure (ECC).  After a failure bytes
        are read again one by one.  A chip that is asleep, busy or absent must
        return a failure.  Erased bytes would look like blank storage, and a new
        journal would replace the old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-    /* Whole granules of one sector, up to all of it, erased ones if there is an
-       erase.  They may cross a page of the chip: program each part.  Addresses
-       do not ascend (so no NAND): a header is written after the first records.
+    /* Whole granules of one sector, up to all of it.  With an erase they are
+       erased ones, and those in src that are all `erased` may be left out.
+       They may cross a page of the chip: program each part.  Addresses do not
+       ascend (so no NAND): a header is written after the first records.
        Durable when prog or a later sync returns 0. */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
-    /* A sector by its number, from 0.  With sync, erases must become durable in
-       their order, and before later programs.  NULL: programming replaces old
-       bytes (EEPROM, FRAM, a file); a sector is then filled with `erased`
-       before it is reused. */
+    /* A sector by its number, from 0; it may be erased already.  With sync,
+       erases must become durable in their order, and before later programs.
+       NULL: programming replaces old bytes (EEPROM, FRAM, a file); a sector
+       is then filled with `erased` before it is reused. */
     int    (*erase)(void *ctx, uint32_t sector);
     /* NULL: erase returns when it has finished.  Otherwise erase only starts
        it, and this returns 0 if it has finished, 1 if not yet, others if it
@@ -642,7 +648,8 @@ typedef struct idem_storage {
     int    (*sync_unlocked)(void *ctx);
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
                                    for a header, three of the longest records
-                                   and the state (if not: IDEM_SECTORS is 0) */
+                                   and the state (if not: IDEM_SECTORS is 0).
+                                   Without erase it is yours to choose */
     uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS), never changed;
                                    together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
@@ -655,7 +662,7 @@ typedef struct idem_storage {
 
 /* Never written: may be in ROM.  Zero is the safe default of every field that
    is not marked "no default".  Small fields have 16 bits, because Thumb cannot
-   load a byte that far from the start of a struct. */
+   load a byte from 32 bytes on after the start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
     uint32_t senders;       /* entries (>>numbers), 0 .. IDEM_SENDERS_MAX */
@@ -700,13 +707,15 @@ typedef struct idem_request {
     uint32_t    retention_ms;   /* 0: the default, which also counts for a key
                                    that was lost (S4) */
     uint32_t    age_ms;         /* since the first send (>>full); 0: unknown */
-    void       *buffer;         /* where a stored response is copied, or NULL */
+    void       *buffer;         /* where a stored response is copied, or NULL;
+                                   may be where scope, key or payload are */
     size_t      buffer_size;    /* bytes there */
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
-   copied and kept (but of an outcome that is 4 GB of journal old a restart
-   changes the token).  All zero: never current.  The same in all builds. */
+   copied and kept.  (A restart changes the token of an outcome once 4 GB of
+   journal were written after it.)  All zero: never current.  The same in all
+   builds. */
 typedef struct idem_claim {
     uint64_t token;             /* fencing token, > 0 (>>time) */
     uint32_t slot;
@@ -762,7 +771,7 @@ typedef struct idem_info {
                                    other, if both fit; may be NULL */
     size_t   id_size;           /* in: bytes there */
     size_t   scope_len;
-    size_t   key_len;           /* 0: it is a number, of 8 bytes in id, and: */
+    size_t   key_len;           /* 0: it is a number: 8 bytes in id, and here */
     uint32_t epoch;
     uint32_t sequence;          /* 0: it is not a number */
     uint64_t fingerprint;
@@ -920,9 +929,9 @@ typedef struct idem_journal {
                                    is in the buffer; 0: none */
     union {                     /* to save 4 bytes */
         uint32_t window;        /* opening: where that part begins */
-        uint32_t durable;       /* later: claims up to this token are durable,
-                                   its low half.  The first rotation, which
-                                   syncs, sets it before it is read */
+        uint32_t durable;       /* later: claims before this position are
+                                   durable.  The first rotation, which syncs,
+                                   sets it before it is read */
     } from;
 } idem_journal;
 
@@ -1265,8 +1274,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                         their end (without IDEM_WIDE: 4 GB of journal written,
                         or without a journal 4,294,967,295 claims granted)
    A claim taken over (attempt above 1) has the lease, retention and reservation
-   of the new request.  *claim is zeroed unless it is granted; it may be
-   reply->claim, which has the claim of an outcome that is replayed, too. */
+   of the new request.  *claim is zero unless a claim is granted; but claim may
+   be &reply->claim, which also names an outcome that is replayed. */
 IDEM_API IDEMI_MUST_USE
 int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
                const idem_request *request, uint32_t now_ms);
@@ -1344,11 +1353,11 @@ typedef uint32_t idem_now(void);
      others, if reply->claim.token is
        0             as idem_begin: the handler was not called
        not 0         it was.  IDEM_E_FENCED: another has taken over.  Otherwise
-                     its result is not stored: call idem_complete or
-                     idem_release with reply->claim, until it is stored or
-                     fenced (the job is gone: a handler keeps the outcome in
-                     ctx); after IDEM_CANNOT_TELL neither.  Another idem_run is
-                     IDEM_BUSY until the lease ends
+                     its result is not stored: after IDEM_HANDLED call
+                     idem_complete with reply->claim, after IDEM_NOT_DONE
+                     idem_release, until that succeeds or is fenced.  The job is
+                     gone: your handler keeps what it returned, and the outcome,
+                     in ctx.  Another idem_run is IDEM_BUSY until the lease ends
    An outcome that is too long, or NULL with a length, is a bug: it is recorded
    as failed, with IDEM_CODE_INVALID, without response and state; then, even if
    the storage failed, IDEM_MISUSE is called.  If a handler completed by
@@ -1399,7 +1408,8 @@ IDEM_API int idem_next(idem_table *table, idem_info *info, uint32_t now_ms);
      IDEM_OK, IDEM_E_NOT_FOUND */
 IDEM_API int idem_pending(idem_table *table, idem_info *info, uint32_t now_ms);
 
-/* Marks an outcome as delivered; from then on it may be evicted.
+/* Marks an outcome as delivered; from then on it may be evicted.  Does not move
+   the clock.
      IDEM_OK            even if it was, or needed no delivery
      IDEM_E_NOT_FOUND   no such outcome, or no longer
      IDEM_E_STORAGE, IDEM_E_SPACE */
@@ -1427,13 +1437,13 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    empty.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such key or sender; or all entries belong to others:
-                        then forget its keys one by one.  (After a restart a key
-                        may appear whose claim had expired, or was being written
-                        when power failed)
+                        then forget its keys one by one
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE
-     IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find, of a key */
+     IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find, of a key
+   After a restart a key may appear whose claim had expired, or was being
+   written when power failed: forget it again. */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
 
@@ -1502,7 +1512,8 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
           case, of any version.  The nil UUID, which a sender that forgot to
           make one sends, is refused.
    ulid   16 bytes from 26 of Crockford's base 32, in either case; I, L, O and
-          U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large.
+          U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large; the
+          nil ULID is refused, too.
    http   from the value of an Idempotency-Key field, 255 bytes at most: one
           string of RFC 9651 (8941), with spaces around it, and nothing else: no
           parameters, token, list, empty string.
@@ -1537,8 +1548,9 @@ typedef struct idem_sent {
 /* Results of idem_retry alone, beside IDEM_DONE: the outcome is known. */
 enum idem_verdict {
     IDEM_RESEND  = 20,          /* send the same bytes once more, later */
-    IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
-    IDEM_GIVE_UP = 23           /* too late for another send */
+    IDEM_LOOK    = 21,          /* refused, but perhaps executed: look */
+    IDEM_REFUSED = 22,          /* refused, and not executed */
+    IDEM_GIVE_UP = 23           /* too late to send again; perhaps executed */
 };
 
 /* Decides for a sender after an answer (a result of this header), or after
@@ -1546,16 +1558,16 @@ enum idem_verdict {
      IDEM_RESEND    after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
                     and results not named here: *delay_ms from now
      IDEM_DONE      after IDEM_OK, IDEM_DONE, IDEM_REPLAY
-     IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
-                    not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED,
-                    IDEM_UNCERTAIN (from a device that could not look): nobody
-                    knows, look at the machine
-     IDEM_GIVE_UP   instead of IDEM_RESEND, if that would be past the deadline:
-                    nobody knows
+     IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE
+     IDEM_LOOK      after IDEM_TOO_OLD, IDEM_EXHAUSTED, and IDEM_UNCERTAIN (from
+                    a device that could not look)
+     IDEM_GIVE_UP   instead of IDEM_RESEND, at the deadline, or if
+                    retry_after_ms would end there or later
      IDEM_E_ARG     NULL
    The wait is random, below a limit that doubles from base_ms up to cap_ms
    ("full jitter"), so that many senders that were cut off together do not come
-   back together.  It is added to retry_after_ms (IDEM_LEASE_NONE counts as 0).
+   back together.  It is added to retry_after_ms (IDEM_LEASE_NONE counts as 0),
+   and ends at the deadline at the latest.
    *delay_ms is at least 1; UINT32_MAX if nothing is to be sent again. */
 IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
                         const idem_sent *sent, int answer);
@@ -2077,7 +2089,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 
 /* The longest silence of a journal.  The header after it may be further ahead
    of the clock that reads it, by the time of one record that is lost, or an
-   orphan: at most a sweep interval (idemi_journal_is_silent). */
+   orphan: at most a sweep interval (idemi_journal_is_silent).  By more, after a
+   boot's first commit record that is lost, P3 and P6 only make keys younger. */
 #define IDEMI_SILENCE_MS (IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2217,7 +2230,7 @@ typedef struct idemi_id {
 
 /* What happened to a key.  In this order: up to ADDED it is there; after
    RELEASED, if it is a number, it leaves (R1b). */
-enum idemi_change {
+enum idemi_event {
     IDEMI_KEY_KEPT,             /* read again */
     IDEMI_KEY_ADDED,
     IDEMI_KEY_RELEASED,
@@ -2330,14 +2343,15 @@ IDEMI_INLINE uint32_t idemi_slot_lease_left(const idem_table *t,
    distance from home: a search, and removing, pass the words of other keys
    without a cache miss.
 
-       homes   2    2    3    5
-       at      2    3    4    5    6
-       word    a    b    c    d    -
+       homes   2    2    3    5    5
+       at      2    3    4    5    6    7
+       word    a    b    c    d    e    -
 
-   Removing a closes the gap, so that all keys stay reachable: b and c, which
-   are not at home, move back; d stays.  Marks for deleted words would be less
-   code, but would fill the index, which is never rehashed.  Robin Hood order
-   ends the search for an absent key one word earlier, and takes twice the code.
+   Removing a closes the gap, so that all keys stay reachable: b and c, whose
+   homes are not after the gap, move back; d and e, whose home is, stay (e
+   though it is not at home).  Marks for deleted words would be less code, but
+   would fill the index, which is never rehashed.  Robin Hood order ends the
+   search for an absent key one word earlier, and takes twice the code.
 
    T1  Every slot in use has exactly one word, and every word such a slot.
    T2  No word from a key's home to its own is empty, and its distance and tag
@@ -2884,7 +2898,8 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a header, but not that of the tail, names a sector that is not there,
-         or one that was read to its end, as this header could not be read then;
+         or a sector that was read without an end, as this header could not be
+         read at that moment;
          or no sector counts, and the oldest header names one; or the newest
          header is sector_count or more after the head's tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
@@ -2979,12 +2994,24 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
     return idemi_storage_result(t, (m->read)(m->ctx, at, dst, len));
 }
 
-/* True of the token of a claim that may not be durable yet. */
-static int idemi_storage_is_unsynced(const idem_table *t, idem_token token)
+/* Where the next record goes: the low half of a token (>>format). */
+static uint32_t idemi_storage_position(const idem_journal *j)
 {
-    uint32_t newest = (uint32_t)t->token;
+    return j->sequence * IDEMI_SECTOR_SIZE(j) + j->at;
+}
 
-    return newest - (uint32_t)token < newest - t->journal->from.durable;
+/* True of the token of a claim that may not be durable yet: it was written
+   between the last sync and now. */
+static int idemi_storage_is_unsynced(const idem_journal *j, uint32_t token)
+{
+    return token - j->from.durable <
+           idemi_storage_position(j) - j->from.durable;
+}
+
+static void idemi_storage_note_synced(idem_journal *j)
+{
+    j->unsynced = 0;
+    j->from.durable = idemi_storage_position(j);
 }
 
 /* Makes all programs durable.  After a failure nobody knows which are: nothing
@@ -2998,8 +3025,7 @@ static int idemi_storage_sync(idem_table *t)
         j->broken = idemi_storage_result(t, (m->sync)(m->ctx)) < 0;
     if (j->broken)
         return IDEM_E_STORAGE;
-    j->unsynced = 0;
-    j->from.durable = (uint32_t)t->token;
+    idemi_storage_note_synced(j);
     return IDEM_OK;
 }
 
@@ -3499,7 +3525,7 @@ typedef struct idemi_query {
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
     idem_sender *sender;        /* its entry, or NULL; of a number that is too
-                                   old, NULL if not by the floor */
+                                   old; NULL if that needs no record */
     idem_sender *takes;         /* without one, that which it takes over */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
@@ -3630,7 +3656,7 @@ static void idemi_keys_sweep(idem_table *t)
     t->swept = t->clock;
 }
 
-/* The same, if any may have expired since the last sweep. */
+/* Sweeps if a key may have expired since the last sweep. */
 static void idemi_keys_sweep_if_expired(idem_table *t)
 {
     if (idemi_clock_reached(t->clock, t->soonest))
@@ -4309,6 +4335,8 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
     return newest;
 }
 
+/* A torn header that reads right every other time reads wrong that often in a
+   row once in 10^9 times. */
 #define IDEMI_REREADINGS 30u
 
 /* Reads all headers again; returns whether the newest one is another one now.
@@ -4440,7 +4468,8 @@ static int idemi_journal_is_stale(const idem_table *t, uint32_t ms)
     return t->clock - t->journal->last_time >= ms;
 }
 
-/* True if the next record would have a longer time than any may have. */
+/* True if the next record would have a longer time than a record may have, but
+   for a boot's first commit record: its header has the boot's time (P6). */
 static int idemi_journal_is_silent(const idem_table *t)
 {
     return idemi_journal_is_stale(t, IDEMI_SWEEP_MS + 1);
@@ -4958,7 +4987,7 @@ static int idemi_journal_reserve(idem_table *t)
 static int idemi_journal_append_outcome(idem_table *t, unsigned slot,
                                         unsigned flags, const idem_outcome *out)
 {
-    if (idemi_storage_is_unsynced(t, idemi_slot_at(t, slot)->token))
+    if (idemi_storage_is_unsynced(t->journal, idemi_slot_at(t, slot)->token))
         flags |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG_OF(t)->state_max) {
         flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
@@ -7138,8 +7167,7 @@ static int idemi_public_sync_unlocked(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG_OF(t)->storage;
     idem_journal *j = t->journal;
-    uint32_t sequence = j->sequence, at = j->at;
-    idem_token token = t->token;
+    uint32_t position = idemi_storage_position(j);
     int failed, result;
 
     (void)idemi_public_leave(t, IDEM_OK);
@@ -7149,10 +7177,10 @@ static int idemi_public_sync_unlocked(idem_table *t)
         return result;
     if (failed)
         j->unsynced |= IDEMI_UNSYNCED;
-    else if (j->sequence == sequence && j->at == at)
-        j->unsynced = 0;
-    if (!failed && idemi_storage_is_unsynced(t, token))
-        j->from.durable = (uint32_t)token;
+    else if (idemi_storage_position(j) == position)
+        idemi_storage_note_synced(j);
+    else if (idemi_storage_is_unsynced(j, position))
+        j->from.durable = position;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
 }
 
@@ -7593,7 +7621,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len)
 IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
 {
     unsigned char bytes[17];        // 26 x 5 bits, and 6 in front of them
-    unsigned word = 0, bits = 6, len = 0;
+    unsigned word = 0, bits = 6, len = 0, any = 0;
     size_t i;
 
     if (!key || !idemi_public_valid_bytes(text, text_len))
@@ -7604,6 +7632,7 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
         unsigned digit = idemi_arriving_digit(text[i]);
         if (digit == 32)
             return IDEM_E_ARG;
+        any |= digit;
         word = (word << 5 | digit) & 0xFFF;
         bits += 5;
         if (bits >= 8) {
@@ -7611,6 +7640,8 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
             bytes[len++] = (unsigned char)(word >> bits);
         }
     }
+    if (!any)
+        return IDEM_E_ARG;
     if (bytes[0])
         return IDEM_E_TOO_LARGE;
     IDEM_MEMCPY(key, bytes + 1, 16);
@@ -7668,9 +7699,10 @@ static int idemi_retry_verdict(int answer)
     case IDEM_REPLAY:
         return IDEM_DONE;
     case IDEM_UNCERTAIN:
-    case IDEM_MISMATCH:
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
+        return IDEM_LOOK;
+    case IDEM_MISMATCH:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:
         return IDEM_REFUSED;
@@ -7704,14 +7736,13 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     after = sent->retry_after_ms;
     if (after == IDEM_LEASE_NONE)
         after = 0;
-    left = left > after ? left - after : 0;
+    if (left <= after)
+        return IDEM_GIVE_UP;
     wait = idemi_retry_longest(patience->base_ms ? patience->base_ms : 1000,
                                patience->cap_ms ? patience->cap_ms : 60000,
                                sent->times);
     wait -= (uint32_t)((uint64_t)wait * sent->random >> 32);
-    if (wait > left)
-        return IDEM_GIVE_UP;
-    *delay_ms = after + wait;
+    *delay_ms = after + idemi_basics_min(wait, left - after);
     return IDEM_RESEND;
 }
 

@@ -317,6 +317,7 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
         close_command(c, c->look ? "nobody knows: look at the cup"
                          : c->failed ? "failed" : "done");
         break;
+    case IDEM_LOOK:
     case IDEM_REFUSED:
         c->failed = 1;
         close_command(c, idem_text(answer));

@@ -35,12 +35,12 @@ import time
 # ---------------------------------------------------------------- when to send
 
 DONE, RESEND, REFUSED, GIVE_UP = "done", "resend", "refused", "give up"
+LOOK = "look"               # refused, but perhaps executed
 
-LOOK = "look"               # in the outbox: refused, and perhaps executed
 VERDICTS = {
     "OK": DONE, "REPLAY": DONE, "DONE": DONE,
     "MISMATCH": REFUSED, "E_ARG": REFUSED, "E_TOO_LARGE": REFUSED,
-    "TOO_OLD": REFUSED, "EXHAUSTED": REFUSED, "UNCERTAIN": REFUSED,
+    "TOO_OLD": LOOK, "EXHAUSTED": LOOK, "UNCERTAIN": LOOK,
 }
 
 DEADLINE_MS = 43200000
@@ -67,9 +67,9 @@ def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
                cap_ms or 60000)
     wait -= wait * chance >> 32
     left = (deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms
-    if wait > max(left, 0):
+    if left <= 0:
         return GIVE_UP, None
-    return RESEND, retry_after_ms + wait
+    return RESEND, retry_after_ms + min(wait, left)
 
 
 # ---------------------------------------------------------------------- outbox
@@ -301,8 +301,6 @@ def run(box, link, answer_ms=2000, window=8, **patience):
             continue
         verdict = under_way[key].decide(patience, answer, wait_ms)
         if verdict != RESEND:
-            if answer in ("TOO_OLD", "EXHAUSTED", "UNCERTAIN"):
-                verdict = LOOK
             failed += verdict != DONE
             box.settle(under_way.pop(key).number, verdict, reason, text)
 

@@ -31,6 +31,7 @@ static const char *word_of(int verdict)
     switch (verdict) {
     case IDEM_DONE:     return "done";
     case IDEM_RESEND:   return "resend";
+    case IDEM_LOOK:     return "look";
     case IDEM_REFUSED:  return "refused";
     case IDEM_GIVE_UP:  return "give-up";
     default:            return "?";

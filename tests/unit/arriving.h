@@ -79,7 +79,7 @@ static unsigned slow_shift(uint8_t key[16], unsigned digit)
 static int slow_ulid(example *e)
 {
     static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    unsigned over = 0;
+    unsigned over = 0, any = 0;
     size_t i;
 
     if (strlen(e->text) != 26)
@@ -90,7 +90,10 @@ static int slow_ulid(example *e)
         if (!digit)
             return IDEM_E_ARG;
         over |= slow_shift(e->key, (unsigned)(digit - digits));
+        any |= digit != digits;
     }
+    if (!any)
+        return IDEM_E_ARG;
     return over ? IDEM_E_TOO_LARGE : IDEM_OK;
 }
 

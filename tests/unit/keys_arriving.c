@@ -122,8 +122,8 @@ TEST(published_texts_and_others_are_their_bytes)
           "\x01\x5f\x4b\xff\xcd\x73\x53\x34\xad\xa7\x8e\xdc\x1d\x4a\x6f\x20" },
         { ULID, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
           "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" },
-        { ULID, "00000000000000000000000000",
-          "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" },
+        { ULID, "00000000000000000000000001",
+          "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1" },
         { HTTP, "\"8e03978e-40d5-43dd-bc93-6894a57f9324\"",
           "8e03978e-40d5-43dd-bc93-6894a57f9324" },
         { HTTP, "\"foo bar\"", "foo bar" }, { HTTP, "\"   \"", "   " },
@@ -218,13 +218,16 @@ TEST(lengths_of_uuids_and_ulids_are_exact)
 }
 
 /* Nearly nil is another one. */
-TEST(the_nil_uuid_is_refused)
+TEST(the_nil_uuid_and_ulid_are_refused)
 {
-    static const char nil[] = "00000000-0000-0000-0000-000000000000";
-    example e = example_of(UUID, nil, 36);
+    static const char uuid[] = "00000000-0000-0000-0000-000000000000";
+    static const char ulid[] = "00000000000000000000000000";
+    example nil = example_of(UUID, uuid, 36);
 
-    is(reads(&e), IDEM_E_ARG);
-    is(neighbours(UUID, nil), 32 * 21);
+    is(reads(&nil), IDEM_E_ARG);
+    is(neighbours(UUID, uuid), 32 * 21);
+    nil = example_of(ULID, ulid, 26);
+    is(reads(&nil), IDEM_E_ARG);
 }
 
 TEST(two_hundred_and_fifty_five_bytes_are_the_most)

@@ -26,13 +26,15 @@ static int retry(const idem_patience *patience, const idem_sent *sent,
 static int verdict_on(int answer)
 {
     static const int done[] = { IDEM_OK, IDEM_DONE, IDEM_REPLAY };
-    static const int refused[] = { IDEM_UNCERTAIN, IDEM_MISMATCH, IDEM_TOO_OLD,
-                                   IDEM_EXHAUSTED, IDEM_E_ARG,
+    static const int look[] = { IDEM_UNCERTAIN, IDEM_TOO_OLD, IDEM_EXHAUSTED };
+    static const int refused[] = { IDEM_MISMATCH, IDEM_E_ARG,
                                    IDEM_E_TOO_LARGE };
     int verdict = IDEM_RESEND;
 
     for (size_t i = 0; i < COUNT(done); i++)
         verdict = answer == done[i] ? IDEM_DONE : verdict;
+    for (size_t i = 0; i < COUNT(look); i++)
+        verdict = answer == look[i] ? IDEM_LOOK : verdict;
     for (size_t i = 0; i < COUNT(refused); i++)
         verdict = answer == refused[i] ? IDEM_REFUSED : verdict;
     return verdict;
@@ -92,9 +94,13 @@ TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
         { { 0 }, { 3, 0, IDEM_LEASE_NONE, UINT32_MAX }, 1 },
         { { 0 }, { 3, 0, IDEM_LEASE_NONE - 1, UINT32_MAX }, 0 },
         { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 990 }, 10 },
-        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 991 }, 0 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 991 }, 9 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 999 }, 1 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 1000 }, 0 },
+        { { 10, 0, 1000 }, { 1, 900, 99, 0 }, 100 },
+        { { 10, 0, 1000 }, { 1, 900, 100, 0 }, 0 },
         { { 0 }, { .times = 1, .elapsed_ms = 12 * HOUR - SECOND }, SECOND },
-        { { 0 }, { .times = 1, .elapsed_ms = 12 * HOUR - SECOND + 1 }, 0 },
+        { { 0 }, { .times = 1, .elapsed_ms = 12 * HOUR }, 0 },
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -120,7 +126,11 @@ static uint64_t expected(const idem_patience *p, const idem_sent *s)
     if (wait > cap)
         wait = cap;
     wait -= wait * s->random / (UINT64_C(1) << 32);
-    return s->elapsed_ms + after + wait <= deadline ? after + wait : 0;
+    if (s->elapsed_ms + after >= deadline)
+        return 0;
+    if (s->elapsed_ms + after + wait > deadline)
+        wait = deadline - s->elapsed_ms - after;
+    return after + wait;
 }
 
 TEST(no_sum_overflows_at_any_extreme)

@@ -461,3 +461,19 @@ TEST(opening_writes_nothing_in_front_of_its_memory)
     for (size_t i = 0; i < COUNT(words) / 2; i++)
         is(words[i], 0x5A5A5A5A);
 }
+
+/* A device may receive and answer in the same bytes. */
+TEST(a_response_may_be_copied_over_its_request)
+{
+    char bytes[8] = "42 5 ml";
+    idem_request rq = { .key = bytes, .key_len = 2, .payload = bytes + 3,
+                        .payload_len = 4, .buffer = bytes, .buffer_size = 8 };
+    idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    idem_claim its;
+
+    device_on(&nor, "ram key=8 response=8");
+    is(begin_request(&its, &rq), IDEM_EXECUTE);
+    is(idem_complete(the.table, &its, &outcome, the.now), IDEM_OK);
+    is(begin_request(&its, &rq), IDEM_REPLAY);
+    assert_memory_equal(bytes, "poured", 6);
+}
