@@ -681,6 +681,7 @@ TEST(descriptor_0_is_one_as_any_other)
     (void)close(0);
     is(open_file(&file), IDEM_OK);
     is(file.fd, 0);
+    is(file.storage.sync_unlocked(file.storage.ctx), 0);
     is(idem_file_close(&file), IDEM_OK);
     is(fcntl(0, F_GETFD), -1);
     if (input >= 0) {

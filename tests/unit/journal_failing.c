@@ -541,6 +541,25 @@ TEST(verify_finds_a_program_that_did_nothing)
     run("P lost0 Ba:replay Gb:none");
 }
 
+static uint32_t wrong;          // the byte, of what is programmed, that flips
+
+static int prog_wrongly(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    int result = device_prog(ctx, at, src, len);
+
+    if (wrong < len)
+        flash_flip(&the.medium, at + wrong, 0);
+    return result;
+}
+
+TEST(verify_finds_one_wrong_bit_wherever_it_is)
+{
+    for (wrong = 0; wrong < 24; wrong++) {
+        device_on(&nor_8, "verify Ba Ca unjudged")->storage.prog = prog_wrongly;
+        is(answer('B', 1), IDEM_E_STORAGE);
+    }
+}
+
 /* A few commands long, whatever the ring looks like. */
 static void outage(unsigned before, unsigned commands)
 {
