@@ -4356,57 +4356,49 @@ static int idemi_reading_has_changed(idem_table *t)
     return is != j->sequence;
 }
 
-/* True if a sector between a sequence and the older one that it names was a
-   head: it has a record after its commit record.  One of an earlier round of
-   the ring could only stand there because its erase has failed. */
-static int idemi_reading_skipped_a_head(idem_table *t, uint32_t named,
-                                        uint32_t sequence)
+/* True if a sector after one sequence and before another counts by A2.  Of the
+   head only records after those that were read are looked at.  A sector of an
+   earlier round of the ring could only stand there because its erase has failed:
+   no more than a round is searched. */
+static int idemi_reading_is_used(idem_table *t, uint32_t after, uint32_t before,
+                                 unsigned which)
 {
-    uint32_t left = IDEMI_SECTOR_COUNT(t->journal);
+    idem_journal *j = t->journal;
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
 
-    while (--left > 0 && --sequence > named) {
-        const idemi_header *h = idemi_reading_header_of(t, sequence);
+    while (left-- > 0 && --before > after) {
+        const idemi_header *h = idemi_reading_header_of(t, before);
         if (!h)
             continue;
-        t->journal->defaults = h->defaults;
-        if (idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
-                                     h->relocated_end, IDEMI_ANY))
+        j->defaults = h->defaults;
+        if (idemi_reading_has_record(
+                t, before, IDEMI_AFTER_COMMIT,
+                before == j->head ? j->at : h->relocated_end, which))
             return 1;
     }
     return 0;
 }
 
-/* Makes the newest sector that counts, from a sequence down, the head; returns
-   whether there is one.  Looked for are records
-     from IDEMI_RECORDS_AT   first: a sector counts by A1 or A2
-     IDEMI_AFTER_COMMIT      when the head was read: a newer sector counts by A2
-                             (B1); the head does if it has one beyond those
-                             that were read, but not right there (B2); neither
-                             by an orphan
-   If none counts, and the oldest header names one: D5.  Leaves the defaults of
-   the header that was read last. */
-static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
-                                   uint32_t records)
+/* Makes the newest sector that counts the head (P1, D10); returns whether there
+   is one.  If none counts, and the oldest header names one: D5.  Leaves the
+   defaults of the header that was read last. */
+static int idemi_reading_find_head(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
-    // The head itself is searched for B2 alone, and not after a loss.
-    uint32_t first = j->head + (!j->head || t->stats.lost);
+    uint32_t left = IDEMI_SECTOR_COUNT(j), sequence = j->sequence, named = 0;
 
-    for (; left > 0 && sequence >= first; left--, sequence--) {
+    for (; left > 0 && sequence > 0; left--, sequence--) {
         const idemi_header *h = idemi_reading_header_of(t, sequence);
-        uint32_t tail, end;
+        uint32_t tail;
         if (!h)
             continue;
         tail = h->tail;
         named = h->previous;
         j->defaults = h->defaults;
-        end = sequence == j->head ? j->at : h->relocated_end;
-        if (!idemi_reading_has_record(t, sequence, records, end,
-                                      records == IDEMI_AFTER_COMMIT
-                                          ? IDEMI_NO_ORPHAN : IDEMI_ANY))
+        if (!idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
+                                      h->relocated_end, IDEMI_ANY))
             continue;
-        if (idemi_reading_skipped_a_head(t, named, sequence)) {     // D10
+        if (idemi_reading_is_used(t, named, sequence, IDEMI_ANY)) { // D10
             t->stats.lost |= 1;
             continue;
         }
@@ -4418,9 +4410,19 @@ static int idemi_reading_find_head(idem_table *t, uint32_t sequence,
         }
         return 1;
     }
-    if (named && !j->head)
+    if (named)
         t->stats.lost |= 1;
     return 0;
+}
+
+/* True if the head that was found is not the newest one, or not all of it was
+   read (B1; and B2, for which the head itself is searched). */
+static int idemi_reading_was_early(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    return idemi_reading_is_used(t, j->head - (j->head && !t->stats.lost),
+                                 j->sequence + 1, IDEMI_NO_ORPHAN);
 }
 
 /* ---------------------------------------------------------------------------
@@ -5503,11 +5505,10 @@ static int idemi_opening_journal(idem_table *t)
     j->sequence = idemi_reading_scan_headers(t);
     begun_over = t->stats.lost;                             // D7
     j->tail = j->sequence + 1;  // without a head no sector is live
-    if (idemi_reading_find_head(t, j->sequence, IDEMI_RECORDS_AT(j)))
+    if (idemi_reading_find_head(t))
         idemi_opening_sectors(t);
     // It was not ready (B1 to B3).
-    if (idemi_reading_has_changed(t) ||
-        idemi_reading_find_head(t, j->sequence, IDEMI_AFTER_COMMIT))
+    if (idemi_reading_has_changed(t) || idemi_reading_was_early(t))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.lengths =

@@ -174,14 +174,15 @@ eva_bytes() {
 
 eva_opening() {
     paths=idemi_reading_scan_headers:200,idemi_reading_record:100
-    paths=$paths,idemi_reading_find_head:50,idemi_basics_code_words:30
+    paths=$paths,idemi_reading_find_head:50,idemi_reading_is_used:50,idemi_basics_code_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_opening_memory idemi_opening_finish idemi_reading_header \
         idemi_opening_next_header idemi_opening_next_sector \
         idemi_opening_journal idemi_opening_sectors idemi_opening_follow_time; do
         paths=$paths,$f:10
     done
-    turns=idemi_reading_find_head,idemi_opening_next_header,idemi_opening_sectors
+    turns=idemi_reading_find_head,idemi_reading_is_used,idemi_opening_next_header
+    turns=$turns,idemi_opening_sectors
     eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \

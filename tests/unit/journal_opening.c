@@ -582,13 +582,6 @@ TEST(s2_a_sector_that_a_cut_erase_brings_back_is_no_head)
     bring_back("", "Da:ok", "Bb:uncertain");
 }
 
-/* Also an outcome that has the length that its own header states, and the other
-   header another. */
-TEST(s2_nor_is_it_after_a_boot_with_shorter_responses)
-{
-    bring_back("+response=8", "Bb Cb,len=8", "Bb:replay");
-}
-
 /* Formatting erases the newest sector last, whenever power goes: each erase is
    durable before the next begins. */
 TEST(s2_each_erase_of_a_format_is_synced)
