@@ -550,8 +550,8 @@ TEST(a_sector_in_another_position_is_nothing)
 }
 
 /* A sector that was begun in vain, and whose erase was cut, reads as erased to
-   one boot, with these modes, which does this, and as it was to the next. */
-static void bring_back(const char *modes, const char *between, const char *next)
+   one boot, which does this, and as it was to the next. */
+static void bring_back(const char *between, const char *next)
 {
     static uint8_t before[512 * 40], stale[512];
     device *d = device_on(&nor, "Ba Oa P");
@@ -565,7 +565,6 @@ static void bring_back(const char *modes, const char *between, const char *next)
     memset(stale + end, 0xFF, sizeof stale - end);
     flash_load(&d->medium, 0, before, d->medium.size);
     d->damaged = 1;
-    run(modes);
     run("P lost0 Ba:replay");
     run(between);
     is(newest_sector() + 512, at);
@@ -577,9 +576,9 @@ static void bring_back(const char *modes, const char *between, const char *next)
 /* What was written in between is newer, whatever it is. */
 TEST(s2_a_sector_that_a_cut_erase_brings_back_is_no_head)
 {
-    bring_back("", "Bb Cb", "Bb:replay Bc:uncertain Cc P lost0 Bb:replay "
-                            "Bc:replay");
-    bring_back("", "Da:ok", "Bb:uncertain");
+    bring_back("Bb Cb",
+               "Bb:replay Bc:uncertain Cc P lost0 Bb:replay Bc:replay");
+    bring_back("Da:ok", "Bb:uncertain");
 }
 
 /* Formatting erases the newest sector last, whenever power goes: each erase is
