@@ -213,6 +213,31 @@ TEST(idem_check_finds_a_token_that_was_not_granted)
     is(idem_check(t), 0);
 }
 
+/* Until a sync the outcome of a claim has its key: also where the low half of
+   positions wraps inside a sector. */
+TEST(s3_a_claim_of_a_batch_is_not_durable_on_either_side_of_4_gb)
+{
+    device *d = device_on(&nor, "size=384 batch unjudged");
+    uint32_t sequence = (uint32_t)((UINT64_C(1) << 32) / 384);
+    unsigned seen = 0;
+
+    if (sizeof(idem_token) != 8)
+        skip();
+    inside_start_far(d->table, sequence - 2);
+    while (inside_sequence(d->table) <= sequence) {
+        uint32_t at = inside_sequence(d->table);
+        run("Ba Bb");
+        at -= inside_sequence(d->table);
+        run("Ca");
+        if (at == 0 && inside_sequence(d->table) == sequence) {
+            assert_true(d->medium.bytes[newest().at] & 0x08);
+            seen++;
+        }
+        run("Rb Xa");
+    }
+    assert_in_range(seen, 2, 20);
+}
+
 /* A record has the low half of a token: the other follows from its sector. */
 TEST(s1_tokens_whose_low_half_wraps_are_known_after_a_restart)
 {
