@@ -4358,7 +4358,7 @@ static int idemi_reading_has_changed(idem_table *t)
 
 /* True if a sector after one sequence and before another counts by A2.  Of the
    head only records after those that were read are looked at.  A sector of an
-   earlier round of the ring could only stand there because its erase has failed:
+   earlier round of the ring can only stand there because its erase has failed:
    no more than a round is searched. */
 static int idemi_reading_is_used(idem_table *t, uint32_t after, uint32_t before,
                                  unsigned which)
