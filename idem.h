@@ -118,7 +118,7 @@
      IDEM_EXECUTE, _RECOVER, _UNCERTAIN
                        claimed   idem_begin: >>handler; complete or release
      IDEM_REPLAY       no        done before: send the stored outcome
-     IDEM_BUSY         no (*)    being executed, or its handler cannot tell:
+     IDEM_BUSY         no (*)    being executed, or its handler does not know:
                                  wait retry_after_ms (as idem_retry does)
      IDEM_MISMATCH     no        the key was used for another payload: refuse
      IDEM_TOO_OLD      no        unknown, and older than what is remembered: it
@@ -613,10 +613,10 @@ typedef struct idem_storage {
     /* 1 to sector_size bytes; they may begin anywhere and span two sectors.  If
        a chip reads whole words only, read those, and copy the bytes out.  What
        was interrupted, a granule's programming or a sector's erase, may read as
-       anything, or as a failure (ECC).  After a failure bytes
-       are read again one by one.  A chip that is asleep, busy or absent must
-       return a failure.  Erased bytes would look like blank storage, and a new
-       journal would replace the old one. */
+       anything, or as a failure (ECC).  After a failure bytes are read again
+       one by one.  A chip that is asleep, busy or absent must return a failure.
+       Erased bytes would look like blank storage, and a new journal would
+       replace the old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
     /* Whole granules of one sector, up to all of it.  With an erase they are
        erased ones, and those in src that are all `erased` may be left out.
@@ -1567,8 +1567,8 @@ enum idem_verdict {
    The wait is random, below a limit that doubles from base_ms up to cap_ms
    ("full jitter"), so that many senders that were cut off together do not come
    back together.  It is added to retry_after_ms (IDEM_LEASE_NONE counts as 0),
-   and ends at the deadline at the latest.
-   *delay_ms is at least 1; UINT32_MAX if nothing is to be sent again. */
+   and ends at the deadline at the latest.  *delay_ms is at least 1; UINT32_MAX
+   if nothing is to be sent again. */
 IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
                         const idem_sent *sent, int answer);
 
@@ -2899,9 +2899,9 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
          record, a granule begins with a byte that is not erased;
      D5. a header, but not that of the tail, names a sector that is not there,
          or a sector that was read without an end, as this header could not be
-         read at that moment;
-         or no sector counts, and the oldest header names one; or the newest
-         header is sector_count or more after the head's tail, in its place;
+         read at that moment; or no sector counts, and the oldest header names
+         one; or the newest header is sector_count or more after the head's
+         tail, in its place;
      D6. in one of the two physical sectors after the head no valid header
          stands, and a record there is valid for the sequence that would stand
          there, is of a slot, a refused number or a sender, not relocated, and
@@ -4532,8 +4532,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
-    idemi_record_codec(&j->defaults, &p, &r,
-                       (uint32_t)idemi_record_token(t, j->sequence, j->at));
+    idemi_record_codec(&j->defaults, &p, &r, idemi_storage_position(j));
     return (uint32_t)(p.at - t->buffer);
 }
 
@@ -6019,11 +6018,12 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     int replaces =
         IDEMI_EVER_EVICTS && takes && idemi_basics_join(takes->floor);
 
-    t->token++;
+    // It grows, unless a loss made the journal use a sequence again.
+    t->token = IDEMI_JOURNAL(t) ? idemi_record_token(t, t->journal->sequence,
+                                                     t->journal->at)
+                                : t->token + 1;
     if (IDEMI_JOURNAL(t)) {
         int result;
-        // It grows, unless a loss made the journal use a sequence again.
-        t->token = idemi_record_token(t, t->journal->sequence, t->journal->at);
         idemi_command_fill_claim(t, attempt, q, &q->fresh);
         if (replaces)
             q->fresh.code = (int32_t)takes->name[0];
@@ -6182,10 +6182,12 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
-    int result = t->token < IDEMI_TOKEN_MAX ? IDEM_OK : IDEM_E_SPACE;
+    int result = IDEM_OK;
 
-    if (result == IDEM_OK && IDEMI_JOURNAL(t))
+    if (IDEMI_JOURNAL(t))
         result = idemi_journal_reserve(t);
+    else if (t->token >= IDEMI_TOKEN_MAX)
+        result = IDEM_E_SPACE;
     return result == IDEM_OK ? idemi_command_grant(t, slot, attempt, q)
                              : result;
 }
@@ -6399,8 +6401,8 @@ static int idemi_check_needs(const idem_table *t, idemi_item item,
            (idemi_items_needs(t)[item] != IDEMI_NOWHERE) == has_records;
 }
 
-/* True if a token may have been granted.  At their end positions wrap, and tell
-   nothing. */
+/* True if a token may have been granted: any, at their end, where positions
+   wrap. */
 static int idemi_check_token(const idem_table *t, idem_token token)
 {
     const idem_journal *j = t->journal;
