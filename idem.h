@@ -1470,7 +1470,7 @@ IDEM_API const char *idem_text(int result);
    idem_open takes.  NULL: idem_open finds no fault either, except with the
    memory, or a storage that is not ready.  If all headers are damaged, this may
    see none, or another journal's, where idem_open succeeds with a loss.  Reads
-   all of the storage at worst, without the lock: not while a table with that
+   all of the storage up to twice, without the lock: not while a table with that
    storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its texts
    are linked only where this or a function that computes a size is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
@@ -5438,14 +5438,17 @@ static void idemi_opening_sectors(idem_table *t)
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
+    unsigned char *p = idemi_reading_bytes(t, sector, at, IDEMI_HEADER);
 
-    j->window_end = 0;
-    idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
-                       IDEMI_HEADER);
-    return idemi_header_is_whole(t->buffer) &&
+    if (at == 0 || IDEMI_SECTOR_SIZE(j) - at < IDEMI_HEADER) {
+        j->window_end = 0;      // mended in place, or in two sectors
+        p = t->buffer;
+        idemi_reading_read(t, idemi_storage_at(t, sector, at), p, IDEMI_HEADER);
+    }
+    return idemi_header_is_whole(p) &&
            (at > 0 ||
-            !idemi_reading_mend_header(t->config, j->layout, t->buffer) ||
-            idemi_basics_load32(t->buffer + IDEMI_HEADER_SAME) %
+            !idemi_reading_mend_header(t->config, j->layout, p) ||
+            idemi_basics_load32(p + IDEMI_HEADER_SAME) %
                     IDEMI_SECTOR_COUNT(j) != sector);
 }
 
@@ -6799,8 +6802,8 @@ static const char *idemi_explain_journal(const idem_config *config)
     const char *text = NULL;
     uint32_t layout = idemi_header_layout(config);
     uint32_t size = m->sector_size * m->sector_count, at;
-    unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
-    int failed = 0;
+    unsigned char block[2 * IDEMI_HEADER], *p = block;
+    uint32_t have = 0;          // bytes in the block; 0: it cannot be read
 
     for (at = 0; at < size; at += m->sector_size)
         if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
@@ -6809,13 +6812,18 @@ static const char *idemi_explain_journal(const idem_config *config)
                 at / m->sector_size)
             return NULL;
     for (at = 0; at < size; at++) {
-        const unsigned char *byte = block + at % IDEMI_HEADER;
-        uint32_t left = size - at;
-        if (byte == block)
-            failed = (m->read)(m->ctx, at, block,
-                               idemi_basics_min(left, IDEMI_HEADER));
-        if (!failed && *byte == (IDEMI_MAGIC & 0xFF) && left >= IDEMI_HEADER &&
-            (m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+        // A block, and the next one: a header may end there.
+        if (at % IDEMI_HEADER == 0) {
+            uint32_t left = size - at;
+            p = block;
+            have = idemi_basics_min(left, 2 * IDEMI_HEADER);
+            if ((m->read)(m->ctx, at, block, have) != 0) {
+                have = idemi_basics_min(left, IDEMI_HEADER);
+                if ((m->read)(m->ctx, at, block, have) != 0)
+                    have = 0;
+            }
+        }
+        if (have >= at % IDEMI_HEADER + IDEMI_HEADER &&
             idemi_header_is_whole(p)) {
             text = idemi_explain_header(config, p);
             IDEMI_EXPLAIN(idemi_reading_mend_header(config, layout, p),
@@ -6823,8 +6831,9 @@ static const char *idemi_explain_journal(const idem_config *config)
             return text;
         }
         if (!text && at / m->sector_size - 1 >= IDEMI_FIRST_SECTORS &&
-            (failed || *byte != m->erased))
-            text = failed ? unread : foreign;
+            (!have || *p != m->erased))
+            text = have ? foreign : unread;
+        p++;
     }
     return text;
 }

@@ -61,6 +61,32 @@ TEST(opening_reads_many_bytes_at_once)
         }
 }
 
+/* Nor is any read again and again because it may begin another's header. */
+TEST(l1_what_looks_like_the_begin_of_headers_is_read_once)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (unsigned step = 1; step <= 4; step += 3) {
+            device *d = device_on(media[m], "");
+            uint32_t bytes = d->medium.read_bytes, blank;
+            run("P");
+            blank = d->medium.read_bytes - bytes;
+            for (uint32_t at = 0; at < 3 * d->medium.sector_size; at++)
+                flash_fill(&d->medium, d->medium.sector_size + at, 1,
+                           "idem"[at % step]);
+            bytes = d->medium.read_bytes;
+            run("P");
+            bytes = d->medium.read_bytes - bytes;
+            // In each sector the last header may end in the next one.
+            assert_in_range(bytes, blank, blank + 3 * 2 * HEADER_BYTES *
+                                                      HEADER_BYTES);
+            bytes = d->medium.read_bytes;
+            assert_null(idem_explain(&d->config));
+            assert_in_range(d->medium.read_bytes - bytes, 1,
+                            2 * d->medium.size +
+                                d->config.storage->sector_count * HEADER_BYTES);
+        }
+}
+
 /* A cut may leave anything where the first heads go, and nothing elsewhere. */
 TEST(foreign_data_is_refused_and_not_touched)
 {
