@@ -79,7 +79,7 @@
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
    attempt was interrupted.  The next begin gets a claim, IDEM_RECOVER; then the
-   old one is IDEM_E_FENCED.  (No journal: drop it at boot; tokens start anew.)
+   old one is IDEM_E_FENCED.  (No journal: drop claims at boot; tokens restart.)
 
    >>handler   your code: the answers that it gets, and those that it returns
 
@@ -100,8 +100,8 @@
      IDEM_HANDLED      Store job->outcome; every repeat gets it.  A final
                        failure (no such valve) is an outcome with `failed`.
      IDEM_NOT_DONE     Neither this attempt nor an earlier one had an effect
-                       (no water pressure): give the claim back.  The next
-                       repeat is answered as if it were the first.
+                       (no water pressure): give the claim back.  A repeat
+                       is then as the first (or too old: >>numbers).
      IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is BUSY
                        until the lease ends, then RECOVER: interrupted.
 
@@ -117,7 +117,7 @@
      IDEM_OK           as asked  -
      IDEM_EXECUTE, _RECOVER, _UNCERTAIN
                        claimed   idem_begin: >>handler; complete or release
-     IDEM_REPLAY       no        done before: send the stored outcome
+     IDEM_REPLAY       no        handled before: send the stored outcome
      IDEM_BUSY         no (*)    being executed, or its handler does not know:
                                  wait retry_after_ms (as idem_retry does)
      IDEM_MISMATCH     no        the key was used for another payload: refuse
@@ -126,7 +126,7 @@
      IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
                                  raise an alarm; until idem_forget, or for one
                                  retention after the last of them
-     IDEM_DONE         yes       idem_run: executed now: send the outcome
+     IDEM_DONE         yes       idem_run: handled now: send the outcome
      IDEM_RELEASED     yes       idem_run: not done; the key is unknown again
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
@@ -140,9 +140,9 @@
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
      IDEM_E_LOCK       no (*)    lock refused; a callback called; a file in use
      IDEM_E_STORAGE    maybe (*) the storage failed (table.storage_error):
-                                 report nothing as done; repeat the call, then
-                                 open the table again (after a failed sync only
-                                 that helps).  It may be found done then
+                                 report nothing as done, repeat the call; if
+                                 that does not help (after a failed sync it
+                                 cannot), open the table again
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain names it (>>migrating)
      IDEM_E_SPACE      no (*)    idem_open: too few or too small sectors; later:
@@ -235,7 +235,7 @@
    A restart ends all leases.  With a journal the clock goes on from its newest
    record: later time, and time without power, is lost.  So the time is written
    when that record is old: by idem_maintain after retention / 8, by a begin
-   with IDEM_E_FULL after a minute.  After 37 days without one the clock stops.
+   with IDEM_E_FULL after a minute.  37 days without a record stop the clock.
 
    claim.token, the fencing token, grows with every claim since the opening, or
    with a journal since idem_format (unless damage to the two newest headers, or
@@ -427,13 +427,13 @@
      S8  No byte is programmed twice between erases, nor where a cut may have
          left it half done.  Only the given memory and storage are touched.
      S9  Keys that an enemy chose cost no more than random ones (not so with
-         IDEM_HASH_FNV).  With a quota nobody pushes out another scope's keys
-         under IDEM_REJECT; nor with eviction if quota x senders <= capacity,
-         unless claims that came back (S10) put a scope over its quota.
+         IDEM_HASH_FNV), refused commands no more than accepted ones.  With a
+         quota nobody pushes out another scope's keys under IDEM_REJECT; nor
+         with eviction if quota x senders <= capacity, unless claims that came
+         back (S10) put a scope over its quota.
      S10 An answer holds in later boots until a call changes it.  But time that
-         was not recorded is lost; a claim that expired may be found again, and
-         a number, as >>numbers has it.  Calls that only look write nothing, so
-         a restart may lose the newest record that they showed.
+         is not recorded is lost, and an expired claim or number may come back.
+         Calls that only look write nothing: what they showed may be lost.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night, until tokens
          end (4 GB of journal without IDEM_WIDE).  Leases (but IDEM_LEASE_NONE)
@@ -454,21 +454,21 @@
 /* ---------------------------------------------------------------------------
    >>config    macros that may be defined before the header is included
 
-   "All": the same in all files of a program.  idem_open refuses a file whose
-   version, IDEM_WIDE or IDEM_HASH differs: IDEM_E_ARG.
+   "All." after an option: the same in all files of a program.  idem_open
+   refuses a file whose version, IDEM_WIDE or IDEM_HASH differs: IDEM_E_ARG.
 
      IDEM_STATIC          not set; makes all functions static, a private copy
-     IDEM_API             extern; linkage of the public functions.  All
+     IDEM_API             extern; linkage of the public functions.  All.
      IDEM_ASSERT(x)       nothing; does what assert(x) does
      IDEM_MISUSE()        IDEM_ASSERT(0); is called for a caller's mistake
      IDEM_DEBUG           not set; ends each call on an open table with
                           IDEM_ASSERT(idem_check(table) == 0).  Slow
      IDEM_CONFIG          not set; the one configuration of a program (below)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
-                          up to 32,767, with indices of 16 bits.  All
+                          up to 32,767, with indices of 16 bits.  All.
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
-                          secret, if nobody on the link is hostile.  All
+                          secret, if nobody on the link is hostile.  All.
      IDEM_FILE_STORAGE    not set; declares idem_file_open (>>posix).  Define
                           before the first #include _POSIX_C_SOURCE 200809L; on
                           macOS _DARWIN_C_SOURCE too; on Linux _GNU_SOURCE: a
@@ -618,11 +618,11 @@ typedef struct idem_storage {
        Erased bytes would look like blank storage, and a new journal would
        replace the old one. */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-    /* Whole granules of one sector, up to all of it.  With an erase they are
-       erased ones, and those in src that are all `erased` may be left out.
+    /* Whole granules of one sector, up to all of it.  With an erase these are
+       erased; you may leave out granules of src that are all `erased`.
        They may cross a page of the chip: program each part.  Addresses do not
        ascend (so no NAND): a header is written after the first records.
-       Durable when prog or a later sync returns 0. */
+       Durable when this returns 0; with a sync, when a later sync does. */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
     /* A sector by its number, from 0; it may be erased already.  With sync,
        erases must become durable in their order, and before later programs.
@@ -1181,13 +1181,14 @@ typedef union idem_fingerprint_state {
      maintain             64 slots, each at most one removal (one look-up of a
                           slot, one of an entry); once for each head also the
                           numbers of sectors of all items, twice at most
-     open                 clears all memory; with a journal reads the headers up
-                          to seven times (one that is torn up to 30 more), and
-                          the sectors from the tail on; or all of blank storage.
+     open                 clears the memory that it needs; with a journal reads
+                          the headers up to seven times (one that is torn up to
+                          30 more), and the sectors from the tail on; or all of
+                          blank storage.
                           Sorts the outcomes: n log n.  All n slots for each
-                          boot in these sectors, each loss, each sender that was
-                          forgotten, and each that has no entry and finds none
-                          without a floor
+                          boot in these sectors, each loss, and each sender that
+                          was forgotten, or replaced when a number of it had
+                          expired; all entries for each that finds none
      any that writes      one program, or two for a number that is too old; in a
                           rotation one erase (after one that was interrupted,
                           one more for each sector that it had begun), the
@@ -1341,9 +1342,9 @@ typedef uint32_t idem_now(void);
 
 /* Begin, your handler, complete or release: in one call.  Calls `now` first,
    and after the handler.
-     IDEM_DONE       IDEM_HANDLED: executed now, and recorded; *reply and the
-                     request's buffer have the outcome, as for IDEM_REPLAY
-     IDEM_REPLAY     executed before; the outcome likewise
+     IDEM_DONE       IDEM_HANDLED: the outcome is recorded; *reply and the
+                     request's buffer have it, as for IDEM_REPLAY
+     IDEM_REPLAY     handled before; the outcome likewise
      IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is as after
                      idem_release.  *reply has the claim that was released, and
                      nothing else
@@ -1911,9 +1912,12 @@ static void idemi_hash_update(idemi_hash_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
-    const unsigned char *end = len ? p + len : p;
+    const unsigned char *end;
     unsigned shift = 8u * (state->len & 7);
 
+    if (!len)
+        return;
+    end = p + len;
     state->len = (uint8_t)(state->len + len);
     while (p < end && shift) {
         state->word |= (uint64_t)*p++ << shift;
@@ -3241,18 +3245,31 @@ static void idemi_sender_raise_evicted(const idem_table *t,
         *evicted_until = by;
 }
 
+/* Where the search for the entry of a name begins, and how it goes on */
+static idem_sender *idemi_sender_first(const idem_table *t, uint32_t low)
+{
+    unsigned senders = IDEMI_SENDERS(t);
+
+    return idemi_sender_at(t, senders - ((low >> 16) * senders >> 16));
+}
+
+static idem_sender *idemi_sender_next(const idem_table *t, idem_sender *e)
+{
+    return ++e == idemi_sender_at(t, 0) ? idemi_sender_at(t, IDEMI_SENDERS(t))
+                                        : e;
+}
+
 /* The entry of the sender with a name; or the one that loses least if this
    sender takes it over, or NULL.  Needs and keeps N2. */
 IDEMI_SLOW
 static idem_sender *idemi_sender_find_or_idlest(const idem_table *t,
                                                 uint64_t name)
 {
-    unsigned senders = IDEMI_SENDERS(t), left = senders;
-    idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
-    idem_sender *e = first + (((uint32_t)name >> 16) * senders >> 16);
+    unsigned left = IDEMI_SENDERS(t);
+    idem_sender *e = idemi_sender_first(t, (uint32_t)name), *best = NULL;
     uint32_t idlest = 0;
 
-    for (; left > 0; left--) {
+    for (; left > 0; left--, e = idemi_sender_next(t, e)) {
         uint32_t idle;
         if (idemi_basics_join(e->name) == name)
             return e;
@@ -3263,8 +3280,6 @@ static idem_sender *idemi_sender_find_or_idlest(const idem_table *t,
         }
         if (!idemi_basics_join(e->name))
             break;
-        if (++e == idemi_sender_at(t, 0))
-            e = first;
     }
     return best;
 }
@@ -3677,18 +3692,21 @@ IDEMI_INLINE int idemi_keys_is_of(const idem_table *t, uint64_t name,
     return s->flags && idemi_sender_name_of(t, s) == name;
 }
 
-/* Removes the keys of the sender with a name: all; or the numbers alone, while
-   a journal is read and entries count no others (N3).  Its entry, if it has
-   one, has nothing to remember then. */
+/* Removes the keys of the sender with a name: all; or, while a journal is read,
+   the numbers that its entry counts.  Its entry, if it has one, has nothing to
+   remember then. */
 static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *e,
                               int all)
 {
-    unsigned slot;
+    unsigned slot = IDEMI_CAPACITY(t);
 
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
+    while ((all || e->keys) && slot-- > 0)
         if ((all || !idemi_slot_at(t, slot)->key_len) &&
-            idemi_keys_is_of(t, name, slot))
+            idemi_keys_is_of(t, name, slot)) {
+            if (!all)
+                idemi_sender_uncount(t, e, slot);
             idemi_keys_remove(t, slot);
+        }
     if (!e)
         return;
     e->keys = 0;
@@ -5208,15 +5226,24 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
 }
 
 /* Removes the numbers and the floor of the sender whose entry the sender of
-   this claim took over, if there is one (R1e). */
+   this claim took over, if there is one (R1e).  The key that had the claim's
+   slot goes first: mostly it is the last of these numbers, and no other slot
+   need be looked at. */
+IDEMI_NOINLINE
 static void idemi_opening_apply_takeover(idem_table *t, const idemi_record *r)
 {
-    idem_sender *e = idemi_sender_at(t, IDEMI_SENDERS(t));
+    unsigned left = IDEMI_SENDERS(t), slot = (unsigned)r->slot - 1;
+    idem_sender *e;
+    uint32_t low;
 
-    if (!IDEMI_SENDERS(t) || !idemi_record_replaces(r->flags))
+    if (!left || !idemi_record_replaces(r->flags))
         return;
-    while (e->name[0] != (uint32_t)r->of.s->code)
-        if (++e == idemi_sender_at(t, 0))
+    if (idemi_slot_at(t, slot)->flags)
+        idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
+    low = (uint32_t)r->of.s->code;
+    e = idemi_sender_first(t, low);
+    for (; e->name[0] != low; e = idemi_sender_next(t, e))
+        if (!idemi_basics_join(e->name) || --left == 0)
             return;
     idemi_keys_forget(t, idemi_basics_join(e->name), e, 0);
 }
@@ -7467,7 +7494,7 @@ static int idemi_run_handled(idem_table *table, idem_reply *reply,
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
-        IDEM_MISUSE();                  // last, as it may not return
+        IDEM_MISUSE();          // the outcome is stored: it may not return
     }
     if (result != IDEM_OK)
         return result;

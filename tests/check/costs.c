@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Costs that do not depend on what is in the table beside: an opening, on the
- * order in which outcomes came; a new key of a sender at its quota, with
+ * order in which outcomes came, and a sender that took over another's entry in
+ * the journal, on the keys of others; a new key of a sender at its quota, with
  * eviction, on the outcomes of others, and on its own undelivered ones.
  *
  *     build/costs             prints them; returns 1 if one does
@@ -149,17 +150,64 @@ static uint64_t cost_undelivered(uint32_t undelivered)
     return cost;
 }
 
+/* Basic blocks to open a journal with that many outcomes of one sender, and then
+   a number of each of many senders: each took over the entry of another, whose
+   number had been evicted. */
+static uint64_t cost_of_opening_senders(uint32_t others, uint32_t senders)
+{
+    enum { ENTRIES = 9 };
+    idem_config config = { .capacity = others + ENTRIES - 2, .key_max = 12,
+                           .senders = ENTRIES, .full = IDEM_EVICT_OLDEST,
+                           .storage = &sectors, .secret = "sixteen secrets" };
+    idem_table table;
+    void *memory;
+
+    sectors.sector_count = 5;
+    sectors.sector_count = idem_sector_count(&config) + 40;
+    expect(medium_make(&cells, &sectors, 0), 0);
+    memory = open_new(&table, &config);
+    for (uint32_t key = 1; key <= others; key++)
+        execute(&table, 0, key, 1);
+    for (uint32_t sender = 1; sender <= senders; sender++) {
+        idem_request rq = { .scope = &sender, .scope_len = sizeof sender,
+                            .sequence = 1 };
+        idem_outcome outcome = { 0 };
+        idem_claim claim;
+        idem_reply reply;
+        expect(idem_begin(&table, &claim, &reply, &rq, 0), IDEM_EXECUTE);
+        expect(idem_complete(&table, &claim, &outcome, 0), IDEM_OK);
+    }
+    expect((int)table.stats.senders_evicted, (int)senders - ENTRIES + 1);
+    blocks = 0;
+    expect(idem_open(&table, &config, memory, idem_memory_size(&config), 0),
+           IDEM_OK);
+    free(memory);
+    medium_end(&cells);
+    return blocks;
+}
+
+/* .. for each of these senders */
+static uint64_t cost_of_takeover(uint32_t others)
+{
+    return (cost_of_opening_senders(others, 10 * COMMANDS) -
+            cost_of_opening_senders(others, COMMANDS)) / (9 * COMMANDS);
+}
+
 int main(void)
 {
     double in_order = (double)cost_of_opening(1) / KEYS;
     double not = (double)cost_of_opening(2) / KEYS;
     uint64_t few = cost_at_quota(20), many = cost_at_quota(KEYS);
     uint64_t kept = cost_undelivered(KEYS);
+    uint64_t alone = cost_of_takeover(20), beside = cost_of_takeover(KEYS);
 
     printf("opening, %d keys: %.1f basic blocks each; in another order, %.1f\n"
            "a command at the quota: %u basic blocks; beside %d outcomes, %u; of "
-           "a sender with as many undelivered, %u\n",
+           "a sender with as many undelivered, %u\n"
+           "opening, a sender that took an entry over: %u basic blocks; beside "
+           "%d outcomes, %u\n",
            KEYS, in_order, not, (unsigned)few, KEYS, (unsigned)many,
-           (unsigned)kept);
-    return not > MOST * in_order || many > MOST * few || kept > MOST * few;
+           (unsigned)kept, (unsigned)alone, KEYS, (unsigned)beside);
+    return not > MOST * in_order || many > MOST * few || kept > MOST * few ||
+           beside > MOST * alone;
 }
