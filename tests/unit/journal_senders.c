@@ -570,6 +570,40 @@ TEST(s7_refused_numbers_leave_room_for_outcomes)
     run("Cm:ok Bm:replay");
 }
 
+static idem_claim claim;
+
+static int begin_number(const char *scope, uint32_t sequence,
+                        uint32_t retention)
+{
+    idem_request rq = { .scope = scope, .scope_len = strlen(scope),
+                        .sequence = sequence, .lease_ms = 1000,
+                        .retention_ms = retention };
+
+    return begin_request(&claim, &rq);
+}
+
+/* A claim has left.  So each refusal of its number is written if its sender has
+   an older one; but not if that is another's, whose name is as long. */
+TEST(numbers_of_a_name_as_long_are_those_of_another_sender)
+{
+    static const char *const names[][2] = { { "a", "b" }, { "pump", "fans" } };
+    static const idem_outcome outcome;
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (unsigned other = 0; other < 2; other++) {
+            device *d = device_on(&nor, "beside=10 key=12 unjudged");
+            uint32_t progs;
+            is(begin_number(names[i][other], 1, 900000), IDEM_EXECUTE);
+            is(idem_complete(d->table, &claim, &outcome, d->now), IDEM_OK);
+            is(begin_number(names[i][0], 2, 1000), IDEM_EXECUTE);
+            d->now += 5000;
+            is(begin_number(names[i][0], 2, 1000), IDEM_TOO_OLD);
+            progs = d->medium.progs;
+            is(begin_number(names[i][0], 2, 1000), IDEM_TOO_OLD);
+            is(d->medium.progs != progs, !other);
+        }
+}
+
 /* Flags, options, no slot, one byte of time; then the hash of the scope, sequence
    and epoch of the floor, the check. */
 TEST(the_record_of_a_floor_is_as_long_as_its_fields)
