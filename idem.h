@@ -138,7 +138,7 @@
      IDEM_E_FENCED     no (*)    the claim is not current: drop the result
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
-     IDEM_E_LOCK       no (*)    lock refused; a callback called; a file in use
+     IDEM_E_LOCK       no (*)    lock refused; called by a callback; file in use
      IDEM_E_STORAGE    maybe (*) the storage failed (table.storage_error):
                                  report nothing as done, repeat the call; if
                                  that does not help (after a failed sync it
@@ -154,16 +154,16 @@
 
    >>replying   answers to the sender (HTTP: the IETF's Idempotency-Key draft)
 
-     result              HTTP                CoAP   MQTT 5 reason code
-     DONE, REPLAY        the outcome's own   2.04   0x00 success
-     the same, failed    the outcome's own   5.00   0x80 unspecified error
-     BUSY                409 + Retry-After   5.03   0x97 quota exceeded
-     MISMATCH            422                 4.22   0x99 payload format invalid
-     TOO_OLD             410                 4.12   0x83 implementation specific
-     EXHAUSTED           500                 5.00   0x83
-     E_FULL              503 + Retry-After   5.03   0x97
-     no key, too long    400                 4.00   0x83
-     RELEASED, others    503                 5.03   0x97
+     result               HTTP               CoAP   MQTT 5 reason code
+     DONE, REPLAY         the outcome's own  2.04   0x00 success
+     the same, failed     the outcome's own  5.00   0x80 unspecified error
+     BUSY                 409 + Retry-After  5.03   0x97 quota exceeded
+     MISMATCH             422                4.22   0x99 payload format invalid
+     TOO_OLD              410                4.12   0x83 implementation specific
+     EXHAUSTED, UNCERTAIN 500                5.00   0x83
+     E_FULL               503 + Retry-After  5.03   0x97
+     no key, too long     400                4.00   0x83
+     RELEASED, others     503                5.03   0x97
 
    For idem_retry put the result into the payload, too: these codes are too few.
 
@@ -649,12 +649,14 @@ typedef struct idem_storage {
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
                                    for a header, three of the longest records
                                    and the state (if not: IDEM_SECTORS is 0).
-                                   Without erase it is yours to choose */
+                                   Some of the chip's sectors, if erase erases
+                                   them all; without erase yours to choose */
     uint32_t sector_count;      /* 5 .. 65,535 (IDEM_SECTORS), never changed;
                                    together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint16_t erased;            /* value of every erased byte: 0xFF or 0x00 (no
-                                   record begins with one) */
+                                   record begins with one).  Flash that reads
+                                   otherwise (encrypted) cannot be used */
     uint16_t verify;            /* not 0: read programmed bytes back; if they
                                    differ: IDEM_E_STORAGE, with storage_error
                                    as it was */
@@ -719,7 +721,7 @@ typedef struct idem_request {
 typedef struct idem_claim {
     uint64_t token;             /* fencing token, > 0 (>>time) */
     uint32_t slot;
-    uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
+    uint32_t attempt;           /* of this key, from 1; counts to 255 */
 } idem_claim;
 
 /* The details of an answer of idem_begin and idem_run.  All fields are zeroed
@@ -734,8 +736,9 @@ typedef struct idem_reply {
     int32_t  code;              /* REPLAY, DONE: outcome.code */
     uint32_t age_ms;            /* REPLAY, DONE: since the completion */
     uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
-                                   if never); E_FULL: no slot is free before,
-                                   0 if not known, or the quota is used up */
+                                   if never); E_FULL: until a key expires (one
+                                   may be released before); 0: not known, or
+                                   the quota is used up */
 } idem_reply;
 
 /* How a command ended.  Zero the struct, then fill in its fields. */
@@ -1371,9 +1374,11 @@ int idem_run(idem_table *table, idem_reply *reply, const idem_request *request,
    ahead, writes the time, or drops expired keys in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
-     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed.  A later call writes the
-                                    time; erasing and relocating ahead wear, so
-                                    they are left to the next rotation */
+     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed.  Trying again wears: the
+                                    time is written one minute later for each
+                                    sector that failed in this boot; erasing and
+                                    relocating ahead are left to the next
+                                    rotation */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
@@ -1469,11 +1474,12 @@ IDEM_API const char *idem_text(int result);
    its possible values, or that the journal in the storage has another.  It also
    reports a quota that does not keep S9 under IDEM_EVICT_OLDEST, which
    idem_open takes.  NULL: idem_open finds no fault either, except with the
-   memory, or a storage that is not ready.  If all headers are damaged, this may
-   see none, or another journal's, where idem_open succeeds with a loss.  Reads
-   all of the storage up to twice, without the lock: not while a table with that
-   storage is in a call.  Changes nothing, takes 400 bytes of stack.  Its texts
-   are linked only where this or a function that computes a size is called. */
+   memory, other options, or a storage that is not ready.  If all headers are
+   damaged, this may see none, or another journal's, where idem_open succeeds
+   with a loss.  Reads all of the storage up to twice, without the lock: not
+   while a table with that storage is in a call.  Changes nothing, takes 400
+   bytes of stack.  Its texts are linked only where this or a function that
+   computes a size is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies the invariants that the memory shows: 0; the number of one that is
@@ -3210,6 +3216,7 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *e)
     return IDEMI_STATE(t) + (unsigned)(idemi_sender_at(t, 0) - e);
 }
 
+/* Steps of `last_use` since the last sweep. */
 static unsigned idemi_sender_steps(const idem_table *t)
 {
     uint32_t swept = t->swept / IDEMI_USE_STEP * IDEMI_USE_STEP;
@@ -4072,6 +4079,12 @@ IDEMI_INLINE int idemi_header_is_whole(const unsigned char *p)
    >>reading   headers and records, from the bytes in a storage
    ------------------------------------------------------------------------ */
 
+/* Notes a loss in the headers, which may be seen several times. */
+static void idemi_reading_note_loss(idem_table *t)
+{
+    t->stats.lost |= 1;
+}
+
 /* Reads bytes; if that fails, one by one: those that fail seem not erased. */
 static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
@@ -4178,8 +4191,9 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
              s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* True if a record that is bound to a claim is an orphan (Q1 to Q3).  `check`
-   is the stored check XORed with that of the bytes: the binding. */
+/* Whether, and why, a record that is bound to a claim is an orphan (Q1 to Q3): a
+   value of idemi_record.orphan.  `check` is the stored check XORed with that of
+   the bytes: the binding. */
 static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
 {
@@ -4348,7 +4362,7 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
             continue;
         h = idemi_reading_header(t, named);
         if (h && h->sequence < named)
-            t->stats.lost |= 1;
+            idemi_reading_note_loss(t);
     }
     return newest;
 }
@@ -4417,19 +4431,19 @@ static int idemi_reading_find_head(idem_table *t)
                                       h->relocated_end, IDEMI_ANY))
             continue;
         if (idemi_reading_is_used(t, named, sequence, IDEMI_ANY)) { // D10
-            t->stats.lost |= 1;
+            idemi_reading_note_loss(t);
             continue;
         }
         j->head = sequence;
         j->tail = tail;
         if (j->sequence - tail >= IDEMI_SECTOR_COUNT(j)) {          // D5
             j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
-            t->stats.lost |= 1;
+            idemi_reading_note_loss(t);
         }
         return 1;
     }
     if (named)
-        t->stats.lost |= 1;
+        idemi_reading_note_loss(t);
     return 0;
 }
 
@@ -4486,6 +4500,19 @@ static int idemi_journal_is_uncertain(const idem_table *t)
 static int idemi_journal_is_stale(const idem_table *t, uint32_t ms)
 {
     return t->clock - t->journal->last_time >= ms;
+}
+
+/* A begin that finds the table full records the time if the newest record is at
+   least this old. */
+#define IDEMI_STALE_MS UINT32_C(60000)
+
+/* True if the time is to be written, as no record has it for that long.  While
+   rotations fail it is tried less and less often: each try erases. */
+static int idemi_journal_needs_time(const idem_table *t, uint32_t ms)
+{
+    if (t->journal->sequence != t->journal->head)
+        ms += t->stats.skipped * IDEMI_STALE_MS;
+    return idemi_journal_is_stale(t, ms);
 }
 
 /* True if the next record would have a longer time than a record may have, but
@@ -5429,7 +5456,7 @@ static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
-    uint32_t is_named = 1;      // the sector before, by a later header
+    int is_named = 1;           // the sector before, by a later header
     int hold, gap = 0;
     unsigned slot;
     idemi_scan scan;
@@ -5445,7 +5472,7 @@ static void idemi_opening_sectors(idem_table *t)
         if ((scan.h.previous != named || !is_named) && sequence != j->tail)
             idemi_opening_count_loss(t, sequence - 1);
         named = sequence;
-        is_named = scan.end;
+        is_named = scan.end != 0;
         j->defaults = scan.h.defaults;
         idemi_opening_follow_time(t, scan.h.time - t->clock, hold);
         // From the header's time on, even if that was not followed
@@ -5802,10 +5829,6 @@ static void idemi_opening_finish(idem_table *t, uint32_t now_ms)
 
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* A begin that finds the table full records the time if the newest record is at
-   least this old. */
-#define IDEMI_STALE_MS UINT32_C(60000)
-
 /* Frees the slot if its key has expired; returns whether the key is unknown. */
 static int idemi_command_drop_expired(idem_table *t, unsigned slot)
 {
@@ -5896,25 +5919,25 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 }
 
 /* Searches for a slot for the request's key: a free one, or one whose outcome
-   may be evicted.  Or `capacity`; then sets retry_after_ms, if it is known. */
+   may be evicted.  Or `capacity`; then sets retry_after_ms, if it is known:
+   with eviction the next completion makes room. */
 static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 {
     const idem_sender *e = q->sender;
     int over_quota = idemi_command_over_quota(t, e);
-    unsigned slot = IDEMI_CAPACITY(t);
+    unsigned none = IDEMI_CAPACITY(t);
 
-    if (!over_quota && t->free != slot)
+    if (!over_quota && t->free != none)
         return t->free;
     // The ends of an order that is empty are above all slots.
     if (IDEMI_CONFIG_OF(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota
+        return over_quota
                    ? (unsigned)idemi_basics_min(
-                         slot, t->own[idemi_sender_item(t, e)].newer)
+                         none, t->own[idemi_sender_item(t, e)].newer)
                    : idemi_order_evictable(t);
-    if (slot == IDEMI_CAPACITY(t) && !over_quota &&
-        t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
+    if (!over_quota && t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
-    return slot;
+    return none;
 }
 
 /* Releases a key: writes that, and frees its slot.  With senders the record is
@@ -6261,7 +6284,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         // Without records the clock would stand at each restart: a device that
         // is switched off every night would be full for ever.  A failure is no
         // harm: the next begin tries again.
-        if (IDEMI_JOURNAL(t) && idemi_journal_is_stale(t, IDEMI_STALE_MS))
+        if (IDEMI_JOURNAL(t) && idemi_journal_needs_time(t, IDEMI_STALE_MS))
             (void)idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
     }
     return answer;
@@ -6388,7 +6411,7 @@ static int idemi_command_maintain(idem_table *t)
         uint32_t head = t->journal->head;
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK && t->used &&
-            idemi_journal_is_stale(t, idemi_default_retention(t, 0) / 8 + 1))
+            idemi_journal_needs_time(t, idemi_default_retention(t, 0) / 8 + 1))
             result = idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
         if (result != IDEM_OK)
             return result;
@@ -7418,7 +7441,7 @@ IDEM_API const char *idem_text(int result)
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
     default:
-        return "not a result of a call on a table";
+        IDEMI_RETURN_TEXT("not a result of a call on a table");
     }
 }
 

@@ -699,9 +699,12 @@ static inline uint32_t model_horizon(const model *m)
     return age < model_retention(m) ? (uint32_t)age : model_retention(m);
 }
 
-/* The longest wait that a sender who finds no room may be answered. */
+/* The longest wait that a sender who finds no room may be answered.  With
+   eviction any claim that is completed makes room: nobody knows when. */
 static inline uint64_t model_wait(const model *m, const known *but)
 {
+    if (m->config->full == IDEM_EVICT_OLDEST)
+        return 0;
     int over = m->config->quota &&
                model_others(m, but, MOST, 1) >= m->config->quota;
     uint64_t wait = UINT32_MAX;

@@ -47,6 +47,29 @@ static const scenario scenarios[] = {
 
 TESTS(scenarios, run_scenario)
 
+/* Nor is the time written again and again while no head can be made, as each try
+   erases: for new keys that are refused; in idle time, and in that of a boot that
+   has not written. */
+TEST(no_time_is_written_to_a_storage_that_takes_no_bytes)
+{
+    static const char calls[] = "Bmm";
+
+    for (unsigned n = 0; n < 3; n++) {
+        device *d = device_on(&nor, n == 2 ? "capacity=1 Ba Ca P"
+                                           : "capacity=1 Ba Ca");
+        uint32_t erased = 0;
+        run("fail1,forever wait70000");
+        for (unsigned left = 100; left > 0; left--) {
+            d->now += 100;
+            (void)answer(calls[n], 1);
+            erased += d->erases;
+        }
+        assert_in_range(erased, 1, 4);
+        run("works wait31000 Bb:execute Cb wait20000 M P Bb:replay");
+        assert_in_range(inside_clock(d->table), 120000, UINT32_MAX);
+    }
+}
+
 /* A call that may fail, and then does what it must when it is repeated. */
 static void in_time(char what, unsigned key, int expected)
 {

@@ -17,10 +17,11 @@ static const scenario scenarios[] = {
     { "time_that_cannot_be_written_down_is_no_answer",
       "nor: B0 B1 B2 B3 B4 B5 B6 B7 M fail1,ms=50000,forever m:storage "
       "+retention=0 Bn:full works B0:recover" },
-    // Each rotation that fails has tried to.
+    // At the end of the head, then in two new ones: again after two minutes.
     { "time_that_was_not_written_down_is_still_to_be",
-      "nor: Ba,ms=0 Ca,ms=0 M,ms=0 fail1,ms=12501,forever m,ms=0:storage "
-      "m,ms=0:storage works M,ms=0 P Ga,ms=87600:none" },
+      "nor: +retention=8000000 P Ba,ms=0 Ca,ms=0 M,ms=0 fail1,ms=1000001,forever "
+      "m,ms=0:storage m,ms=0:storage works M,ms=119000 M,ms=998 "
+      "untouched M,ms=2 P Ga,ms=6879997:ok Ga,ms=1:none" },
     { "l2_a_refused_key_writes_the_time_once_in_a_minute",
       "nor: B0,ms=0 B1,ms=0 B2,ms=0 B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0 "
       "Bn,ms=1000:full untouched Bn,ms=58000:full untouched Bn,ms=1000:full "
