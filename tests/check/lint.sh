@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # Static analysis without a warning: gcc -fanalyzer, clang-tidy, cppcheck with
 # its MISRA C:2012 addon (misra.txt has what is not followed, and why),
-# complexity, stack, spelling, licence tags.  SHORT=1 leaves out the journal's
-# file and the other hashes.
+# complexity, stack, spelling, licence tags, a test for each rule of the header.
+# SHORT=1 leaves out the journal's file and the other hashes.
 set -eu
 
 complexity_max=22                   # of one function, McCabe
@@ -43,6 +43,7 @@ clean "licence tags" sh -c '
     done'
 clean spelling codespell -L nd --skip '*vectors_*,*.base64' \
     $(git ls-files)
+clean "a test for each rule" python3 tests/mutate/rules.py
 clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
     -o "$out/o"
 # This also warns of a frame without a bound.

@@ -25,9 +25,10 @@ BODY = r"^[A-Za-z][^;{}=#]*?\b%s\([^;{}]*?\)\n\{.*?^\}"
 class Fault:
     """One of the list."""
 
-    def __init__(self, name, function, finder):
+    def __init__(self, name, function, rules, finder):
         self.name, self.function = name.rstrip("*"), function
         self.is_short, self.finder = name.endswith("*"), finder
+        self.rules = rules
         self.changes = []
 
     def take(self, line):
@@ -63,7 +64,9 @@ def read_list():
             elif line.startswith("["):
                 section = line.strip("[]\n")
             elif line.strip() and not line.startswith("#"):
-                faults.append(Fault(*line.split(), section))
+                name, function, *rules = line.split()
+                rules = rules[0].split(",") if rules else []
+                faults.append(Fault(name, function, rules, section))
     return faults
 
 
@@ -102,8 +105,10 @@ def main():
         run = pool.map(lambda fault: judge(fault, text, finders), faults)
         for fault, (is_found, reason) in zip(faults, run):
             found += is_found
-            print("%s%s: %s" % ("" if is_found else "FAILED: ", fault.name,
-                                reason), flush=True)
+            name = fault.name
+            if not is_found:
+                name = " ".join(["FAILED:", name] + fault.rules)
+            print("%s: %s" % (name, reason), flush=True)
     print("faults: %d of %d found" % (found, len(faults)))
     return 0 if 0 < found == len(faults) and not finders.unsound else 1
 
