@@ -6051,7 +6051,6 @@ static void idemi_command_fill_claim(const idem_table *t, unsigned attempt,
     idemi_slot_widen_token(s, t->token);
     s->fingerprint[0] = q->fresh.fingerprint[0];
     s->fingerprint[1] = q->fresh.fingerprint[1];
-    s->code = 0;
     s->response_len = rq->response_size ? rq->response_size
                                         : IDEMI_CONFIG_OF(t)->response_max;
     s->scope_len = q->id.scope_len;

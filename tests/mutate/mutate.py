@@ -110,6 +110,9 @@ STATEMENT = re.compile(
     r"^( +)(?!return|break|continue|goto|case|default|else|if|for|while|do\b|"
     r"switch|const |static |struct |unsigned |int |size_t |uint\w+ |"
     r"idemi?_\w+ |off_t |char |\})\w[^\n{}]*;$", re.M)
+CHANGES = re.compile(r"\b(?!UINT\d+_C\(|idemi_slot_number\(|"
+                     r"idemi_basics_(?:min|join|load)|idemi_slot_lease_left\(|"
+                     r"idemi_default_retention\()\w+\(")
 
 
 def closing(code, at):
@@ -123,13 +126,14 @@ def closing(code, at):
 
 
 def independent(one, two):
-    """True if two statements are plain assignments, and neither touches what
-    the other changes: swapping them is no fault."""
+    """True if two statements are plain assignments, but for functions that
+    change nothing, and neither touches what the other changes: swapping them is
+    no fault."""
     changed = []
     for statement in (one, two):
         parts = re.split(r" [-+|&]?= ", statement.strip(" ;\n"))
         step = re.fullmatch(r"([^()]*?)(?:\+\+|--)", parts[0])
-        if re.search(r"\b(?!UINT\d+_C\()\w+\(", statement) or \
+        if re.search(CHANGES, statement) or \
                 (len(parts) < 2 and not step):
             return False
         changed.append([step.group(1)] if step else parts[:-1])
