@@ -73,6 +73,12 @@ static inline void inside_set_need(idem_table *t, uint32_t item, uint32_t sector
     ((uint32_t *)(void *)(t->journal + 1))[item] = sector;
 }
 
+/* Takes a claim's token from its slot. */
+static inline void inside_clear_token(idem_table *t, uint32_t slot)
+{
+    ((idem_slot *)(void *)(t->slots + slot * t->stride))->token = 0;
+}
+
 /* The number of dead sectors, which no call returns. */
 static inline uint32_t inside_dead(const idem_table *t)
 {

@@ -209,6 +209,10 @@ TEST(idem_check_finds_a_token_that_was_not_granted)
 
     t->journal->sequence = 0;
     is(idem_check(t), 9);
+    t = device_on(&nor, "Ba Ca")->table;
+    inside_clear_token(t, the.held[0].slot);
+    is(idem_check(t), 9);
+    t = device_on(&nor, "Ba Ca")->table;
     inside_start_far(t, inside_last_sequence(t));
     is(idem_check(t), 0);
 }
