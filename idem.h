@@ -5253,26 +5253,28 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
 }
 
 /* Removes the numbers and the floor of the sender whose entry the sender of
-   this claim took over, if there is one (R1e).  The key that had the claim's
-   slot goes first: mostly it is the last of these numbers, and no other slot
-   need be looked at. */
+   this claim took over, if there is one (R1e).  The number that had the claim's
+   slot goes first: mostly it is the last one, and no other slot need be looked
+   at. */
 IDEMI_NOINLINE
 static void idemi_opening_apply_takeover(idem_table *t, const idemi_record *r)
 {
     unsigned left = IDEMI_SENDERS(t), slot = (unsigned)r->slot - 1;
     idem_sender *e;
+    uint64_t name;
     uint32_t low;
 
     if (!left || !idemi_record_replaces(r->flags))
         return;
-    if (idemi_slot_at(t, slot)->flags)
-        idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
     low = (uint32_t)r->of.s->code;
     e = idemi_sender_first(t, low);
     for (; e->name[0] != low; e = idemi_sender_next(t, e))
         if (!idemi_basics_join(e->name) || --left == 0)
             return;
-    idemi_keys_forget(t, idemi_basics_join(e->name), e, 0);
+    name = idemi_basics_join(e->name);
+    if (idemi_keys_is_of(t, name, slot))
+        idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
+    idemi_keys_forget(t, name, e, 0);
 }
 
 /* A sector that is read: its header, and what later headers record about it */
