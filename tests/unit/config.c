@@ -174,6 +174,7 @@ TEST(s9_where_a_quota_does_not_keep_it_that_is_explained)
         { 0, 3, IDEM_EVICT_OLDEST, 0 }, { UINT32_MAX, 2, IDEM_EVICT_OLDEST, 0 },
         { 1, 11, IDEM_EVICT_OLDEST, 0 }, { 6, 2, IDEM_REJECT, 1 },
         { 0, 1, IDEM_EVICT_OLDEST, 1 }, { 0, 3, IDEM_REJECT, 1 },
+        { 11, 1, IDEM_EVICT_OLDEST, 1 },        // there are no others
     };
 
     for (size_t i = 0; i < COUNT(each); i++) {
