@@ -7442,7 +7442,7 @@ IDEM_API const char *idem_text(int result)
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
     default:
-        IDEMI_RETURN_TEXT("not a result of a call on a table");
+        IDEMI_RETURN_TEXT("not a result of a call on a table")
     }
 }
 
