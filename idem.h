@@ -3257,7 +3257,8 @@ static idem_sender *idemi_sender_first(const idem_table *t, uint32_t low)
 {
     unsigned senders = IDEMI_SENDERS(t);
 
-    return idemi_sender_at(t, senders - ((low >> 16) * senders >> 16));
+    return idemi_sender_at(
+        t, senders - (unsigned)((low >> 16) * senders >> 16));
 }
 
 static idem_sender *idemi_sender_next(const idem_table *t, idem_sender *e)
