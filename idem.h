@@ -1187,11 +1187,11 @@ typedef union idem_fingerprint_state {
      open                 clears the memory that it needs; with a journal reads
                           the headers up to seven times (one that is torn up to
                           30 more), and the sectors from the tail on; or all of
-                          blank storage.
-                          Sorts the outcomes: n log n.  All n slots for each
-                          boot in these sectors, each loss, and each sender that
-                          was forgotten, or replaced when a number of it had
-                          expired; all entries for each that finds none
+                          blank storage.  Sorts the outcomes: n log n.  All n
+                          slots for each boot in these sectors, each loss, and
+                          each sender that was forgotten, or replaced when a
+                          number of it had expired; all entries for each that
+                          finds none
      any that writes      one program, or two for a number that is too old; in a
                           rotation one erase (after one that was interrupted,
                           one more for each sector that it had begun), the
@@ -6285,7 +6285,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         t->stats.full++;
         // Without records the clock would stand at each restart: a device that
         // is switched off every night would be full for ever.  A failure is no
-        // harm: the next begin tries again.
+        // harm: a later begin tries again.
         if (IDEMI_JOURNAL(t) && idemi_journal_needs_time(t, IDEMI_STALE_MS))
             (void)idemi_journal_record(t, IDEMI_NO_ITEM(t), IDEMI_TIME);
     }

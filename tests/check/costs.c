@@ -71,18 +71,25 @@ static uint64_t cost_of_opening(unsigned step)
     return blocks;
 }
 
+static void execute_request(idem_table *table, const idem_request *rq,
+                            int confirm, uint32_t now)
+{
+    idem_outcome outcome = { .confirm = (uint8_t)confirm };
+    idem_claim claim;
+    idem_reply reply;
+
+    expect(idem_begin(table, &claim, &reply, rq, now), IDEM_EXECUTE);
+    expect(idem_complete(table, &claim, &outcome, now), IDEM_OK);
+}
+
 /* A command of a sender, whose scope is its number. */
 static void execute(idem_table *table, uint32_t sender, uint32_t key,
                     int confirm)
 {
     idem_request rq = { .scope = &sender, .scope_len = sizeof sender,
                         .key = &key, .key_len = sizeof key };
-    idem_outcome outcome = { .confirm = (uint8_t)confirm };
-    idem_claim claim;
-    idem_reply reply;
 
-    expect(idem_begin(table, &claim, &reply, &rq, key), IDEM_EXECUTE);
-    expect(idem_complete(table, &claim, &outcome, key), IDEM_OK);
+    execute_request(table, &rq, confirm, key);
 }
 
 /* Opens an empty table in memory that it returns. */
@@ -171,11 +178,7 @@ static uint64_t cost_of_opening_senders(uint32_t others, uint32_t senders)
     for (uint32_t sender = 1; sender <= senders; sender++) {
         idem_request rq = { .scope = &sender, .scope_len = sizeof sender,
                             .sequence = 1 };
-        idem_outcome outcome = { 0 };
-        idem_claim claim;
-        idem_reply reply;
-        expect(idem_begin(&table, &claim, &reply, &rq, 0), IDEM_EXECUTE);
-        expect(idem_complete(&table, &claim, &outcome, 0), IDEM_OK);
+        execute_request(&table, &rq, 0, 0);
     }
     expect((int)table.stats.senders_evicted, (int)senders - ENTRIES + 1);
     blocks = 0;

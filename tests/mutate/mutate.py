@@ -133,7 +133,7 @@ def independent(one, two):
     for statement in (one, two):
         parts = re.split(r" [-+|&]?= ", statement.strip(" ;\n"))
         step = re.fullmatch(r"([^()]*?)(?:\+\+|--)", parts[0])
-        if re.search(CHANGES, statement) or \
+        if CHANGES.search(statement) or \
                 (len(parts) < 2 and not step):
             return False
         changed.append([step.group(1)] if step else parts[:-1])
