@@ -184,7 +184,7 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf cmake \
     qemu-user qemu-system-arm qemu-system-misc libsimavr-dev libelf-dev \
     sdcc-ucsim \
-    afl++ clang-tidy-19 cppcheck pmccabe codespell ccache python3 git strace \
+    afl++ clang-tidy-19 cppcheck pmccabe codespell python3 git strace \
     valgrind \
     frama-c-base why3 cvc4 z3 \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \

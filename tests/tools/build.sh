@@ -7,9 +7,7 @@
 # A file is made from the command with all its flags, the compiler in its
 # version, the files that the command names and, as the compiler lists them, all
 # headers, the system's too.  Contents are compared, not times: a file that a
-# stash or git put back is seen, and `touch` builds nothing.  With ccache, if it
-# is installed, a source that includes only the header's declarations is not
-# compiled again after an edit in the implementation.
+# stash or git put back is seen, and `touch` builds nothing.
 # FILE.from keeps the names, FILE.sum what was in them.
 set -eu
 
@@ -40,7 +38,6 @@ then exit; fi
 rm -f "$file" "$file.sum" "$file.d"
 : > "$file.start"
 : > "$file.from"
-cache=$(command -v ccache || :)
 sources=0
 for word in "$@"; do
     case $word in
@@ -51,7 +48,7 @@ for word in "$@"; do
 done
 case $sources in
 0) "$@" ;;
-1) $cache "$@" -MD -MF "$file.d" ;;
+1) "$@" -MD -MF "$file.d" ;;
 *) "$@" && headers "$@" > "$file.d" ;;
 esac || { rm -f "$file" "$file.start" "$file.from"; exit 1; }
 # A compiler that lists nothing is asked to compile each time.

@@ -32,10 +32,20 @@ compiled() {
     *-O0*) case $long in *" $1 "*) more=-Og ;; *) ;; esac ;;
     *) ;;
     esac
-    sh tests/tools/build.sh "$unit/$1.o" $CC $CFLAGS $more -I. -Itests \
+    sh tests/tools/build.sh "$unit/$1.o" $CC $CFLAGS $more \
+        -I"$unit/include" -I. -Itests \
         -Itests/targets/vendor -Itests/targets/vendor_avr \
         -c "tests/unit/$2.c" \
         -o "$unit/$1.o"
+}
+
+# The header's declarations alone: an edit in the implementation compiles only
+# the tests that implement the header again.
+declarations() {
+    sed '/^#if defined(IDEM_IMPLEMENTATION)/,$d' idem.h
+    echo '#ifdef IDEM_IMPLEMENTATION'
+    echo "#include \"$PWD/idem.h\""
+    echo '#endif'
 }
 
 compile() { compiled "$1" "${1%_long}"; }
@@ -71,8 +81,9 @@ fi
 names() { for f in tests/unit/*.c; do basename "$f" .c; done; }
 each() { xargs -n 1 -P "$jobs" sh "$0" --do "$1"; }
 
-mkdir -p "$unit"
+mkdir -p "$unit/include"
 rm -f "$unit"/*.tap
+declarations > "$unit/include/idem.h"
 c=${*:-$(names | grep -vx idem)}
 headers=idem
 for name in $c; do
