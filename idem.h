@@ -4358,9 +4358,9 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
             continue;
         if (h->sequence > newest)
             newest = h->sequence;
-        named = h->previous;
-        if (t->journal->head || !named)
+        if (t->journal->head)
             continue;
+        named = h->previous;
         h = idemi_reading_header(t, named);
         if (h && h->sequence < named)
             idemi_reading_note_loss(t);
@@ -4412,10 +4412,10 @@ static int idemi_reading_is_used(idem_table *t, uint32_t after, uint32_t before,
     return 0;
 }
 
-/* Makes the newest sector that counts the head (P1, D10); returns whether there
-   is one.  If none counts, and the oldest header names one: D5.  Leaves the
-   defaults of the header that was read last. */
-static int idemi_reading_find_head(idem_table *t)
+/* Makes the newest sector that counts the head, if there is one (P1, D10).  If
+   none counts, and the oldest header names one: D5.  Leaves the defaults of the
+   header that was read last. */
+static void idemi_reading_find_head(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), sequence = j->sequence, named = 0;
@@ -4441,11 +4441,10 @@ static int idemi_reading_find_head(idem_table *t)
             j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
             idemi_reading_note_loss(t);
         }
-        return 1;
+        return;
     }
     if (named)
         idemi_reading_note_loss(t);
-    return 0;
 }
 
 /* True if the head that was found is not the newest one, or not all of it was
@@ -5564,8 +5563,8 @@ static int idemi_opening_journal(idem_table *t)
     j->sequence = idemi_reading_scan_headers(t);
     begun_over = t->stats.lost;                             // D7
     j->tail = j->sequence + 1;  // without a head no sector is live
-    if (idemi_reading_find_head(t))
-        idemi_opening_sectors(t);
+    idemi_reading_find_head(t);
+    idemi_opening_sectors(t);
     // It was not ready (B1 to B3).
     if (idemi_reading_has_changed(t) || idemi_reading_was_early(t))
         return IDEM_E_STORAGE;
@@ -6226,11 +6225,8 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     result = idemi_journal_append(
         t, IDEMI_NO_ITEM(t),
         IDEMI_HAS_KEY | IDEMI_EXPIRED | IDEMI_OF_QUERY, q);
-    if (result == IDEM_OK) {
+    if (result == IDEM_OK)
         e->unsaved = IDEMI_UNSAVED_CLAIMS;
-        // The floor follows from this record, too (N1).
-        idemi_sender_need(t, e, t->journal->sequence);
-    }
     return result;
 }
 
