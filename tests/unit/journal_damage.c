@@ -222,6 +222,15 @@ static const scenario scenarios[] = {
     { "two_damaged_records_before_an_outcome_of_another_claim_are_a_loss",
       "roomy: capacity=1 Bc P wait100100 rotate1 Bb note Cb note1 Bb "
       "damage,how=# P loss Bb:uncertain" },
+    // All keys leave the sectors up to the loss: as many in each new head as it
+    // has room for, to the byte.
+    { "a_head_takes_no_more_than_it_has_room_for",
+      "nor: capacity=18 B0 C0,len=@ B1 C1,len=@ B2 C2,len=@ B3 C3,len=# B4 "
+      "C4,len=22 B5 C5,len=24 B6 C6,len=24 B7 C7,len=24 B8 C8,len=24 B9 "
+      "C9,len=24 B10 C10,len=24 B11 C11,len=24 B12 C12,len=24 B13 C13,len=24 "
+      "B14 C14,len=24 B15 note C15,len=24 B16 C16,len=24 M,ms=50000 "
+      "damage,how=5 P lost1 B17:uncertain P lost0 B0:replay B5:replay "
+      "B10:replay B14:replay B16:replay" },
     // In a batch: the first record after it was torn, too.
     { "a_commit_record_that_is_lost_is_no_loss_of_its_own",
       "nor_8: batch Ba Ca Y P Bb note,n=1 note1 damage damage1 Bc Cc Y P lost0 "
@@ -289,21 +298,31 @@ static void never_wrong(void)
     load();
 }
 
-/* An outcome with a bit of an optional field that outcomes have not, and with
-   the right check (W5). */
-TEST(a_record_with_a_field_of_another_kind_is_none)
+/* Gives the newest record a bit of an optional field, and the right check. */
+static void set_optional(uint8_t bit)
 {
-    device *d = device_on(&nor, "Ba Ca unjudged");
-    uint32_t sequence = inside_sequence(d->table), at = newest().at, check;
+    const idem_table *t = the.table;
+    uint32_t sequence = inside_sequence(t), at = newest().at, check;
     uint32_t offset = at % nor.sector_size, len = newest().len;
-    uint8_t *bytes = d->medium.bytes + at;
+    uint8_t *bytes = the.medium.bytes + at;
 
     memcpy(&check, bytes + len - 4, 4);
-    check ^= inside_check(d->table, bytes, sequence, offset, len);
-    bytes[1] |= 0x40;
-    check ^= inside_check(d->table, bytes, sequence, offset, len);
+    check ^= inside_check(t, bytes, sequence, offset, len);
+    bytes[1] |= bit;
+    check ^= inside_check(t, bytes, sequence, offset, len);
     memcpy(bytes + len - 4, &check, 4);
+}
+
+/* An outcome with a bit of a field that outcomes have not; the time with one of
+   any, which it has not (W5). */
+TEST(a_record_with_a_field_of_another_kind_is_none)
+{
+    device_on(&nor, "Ba Ca unjudged");
+    set_optional(0x40);
     run("P Ba:recover");
+    device_on(&nor, "Ba Ca unjudged M,ms=50000");
+    set_optional(1);
+    run("P Ga,ms=60000:ok");
 }
 
 /* Damage: every loss is counted. */
@@ -768,24 +787,38 @@ TEST(s2_a_sector_whose_erase_was_cut_does_not_come_back)
 }
 
 /* The three newest headers are damaged, and one that a cut left without a commit
-   record stands where the tail was. */
+   record stands where the tail was.  Of the three a boot finds records (D6); or
+   nothing, if they have only the time. */
 TEST(s5_a_tail_that_was_begun_anew_is_a_loss)
 {
-    for (unsigned n = 0; n < 12 * 8; n++) {
-        device *d = device_on(&nor, "capacity=6");
+    static const char *const newest_three[] = {
+        "rotate3", "A5 A6 B7,ms=330000000:full B7,ms=330000000:full "
+                   "B7,ms=330000000:full"
+    };
+    unsigned begun = 0;
+
+    for (unsigned n = 0; n < 2 * 12 * 8; n++) {
+        device *d = device_on(&nor, "capacity=3 retention=2592000000");
         uint32_t size = d->medium.sector_size, head;
         uint32_t sectors = d->storage.sector_count;
-        run_of("rotate@ A4", 10 + n / 8);
-        run_of("rotate@ P unjudged", sectors - 1);
+        run_of("rotate@ A4", 10 + n % 12);
+        run_of("rotate@", sectors - 4);
+        run(newest_three[n / 96]);
+        run("P unjudged");
         head = newest_sector() / size + sectors;
-        run_of("cut@ B20:any", n % 8);
+        run_of("cut@ B4:any", n % 96 / 12);
         for (uint32_t back = 0; back < 3; back++)
             lose_header((head - back) % sectors * size);
         run("P");
         is(idem_check(the.table), 0);
+        if (d->table->journal->sequence == d->table->journal->head + 4) {
+            run("loss uncertain,n=2592000000");
+            begun++;
+        }
         if (answer('B', 4) != IDEM_REPLAY)
-            run("loss B5:uncertain");
+            run("loss uncertain,n=2592000000");
     }
+    assert_true(begun > 20);
 }
 
 /* Writes a record at an address, in a sector with a sequence.  Half its check,

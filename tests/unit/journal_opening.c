@@ -433,6 +433,11 @@ static const scenario scenarios[] = {
     { "s5_less_capacity_loses_what_is_beyond_it_and_counts_it",
       "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be unjudged +capacity=2 P loss Ba:replay "
       "Bb:replay Gc:none" },
+    // The outcome of the one beyond it is an orphan, whatever stands after the
+    // last slot.
+    { "s5_an_outcome_beyond_less_capacity_is_not_counted_once_more",
+      "nor: capacity=13 B0 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 C3 C8 C7 C12 "
+      "R0 unjudged +capacity=12 P lost1 B3:replay" },
     // e's outcome alone has the time at which a had expired.  (Were it the last
     // record it might be torn.)
     { "less_capacity_does_not_lose_the_time_of_an_outcome_beyond_it",

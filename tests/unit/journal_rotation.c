@@ -79,6 +79,31 @@ TEST(no_more_is_relocated_than_must_be)
     assert_in_range(relocated(), 1, 5);
 }
 
+/* The length of the record of a claim with a retention, and of the one that is
+   relocated later. */
+static void lengths_of_claim(const char *claim, uint32_t *first,
+                             uint32_t *relocated_later)
+{
+    device_on(&nor, claim);
+    *first = newest().len;
+    for (unsigned n = 0; n < 1000 && relocated() <= 0; n++)
+        run(n % 2 ? "R6" : "B6");
+    is(relocated(), 1);
+    *relocated_later = wrote.of[1].len;         // after the erase
+}
+
+/* A claim has no age: only the retention makes its record longer. */
+TEST(a_relocated_claim_takes_no_more_than_its_token)
+{
+    uint32_t first, longer, relocated, relocated_longer;
+
+    lengths_of_claim("Ba,lease,retention=100", &first, &relocated);
+    lengths_of_claim("Ba,lease,retention=2592000000", &longer,
+                     &relocated_longer);
+    is(longer - first, 4);
+    is(relocated_longer - relocated, 4);
+}
+
 /* It takes more steps if an erase takes longer. */
 TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
 {
@@ -100,6 +125,62 @@ TEST(wear_is_levelled)
     flash_wear(&the.medium, &least, &most);
     assert_in_range(least, 39, 41);
     assert_in_range(most - least, 0, 1);
+}
+
+/* Erases the next sector by programs, with a cut in operation n; returns how
+   many variants that has, 0: there are fewer operations. */
+static uint32_t erase_by_programs(uint32_t n, uint32_t variant)
+{
+    uint32_t size = cached.sector_size, erased, variants;
+    uint8_t was[512];
+    const uint8_t *now;
+
+    device_on(&cached, "Aa rotate13");
+    erased = (newest_sector() + size) % the.medium.size;
+    now = the.medium.bytes + erased;
+    memcpy(was, now, size);
+    assert_int_not_equal(was[0], the.medium.erased);
+    flash_cut(&the.medium, n, variant);
+    run("M");
+    variants = the.medium.off ? the.medium.variants : 0;
+    run("P");
+    if (!variants || memcmp(now + HEADER_BYTES, was + HEADER_BYTES,
+                            size - HEADER_BYTES) != 0)
+        for (uint32_t i = 0; i < (variants ? HEADER_BYTES : size); i++)
+            is(now[i], the.medium.erased);
+    return variants;
+}
+
+/* .. and where it is made by programs: every byte is erased in the end, and
+   before any other one those of the header. */
+TEST(an_erase_by_programs_begins_with_the_header)
+{
+    uint32_t count = 1;
+
+    for (uint32_t n = 0; count; n++)
+        for (uint32_t v = 0; v < count || !v; v++)
+            count = erase_by_programs(n, v);
+}
+
+/* What a record does not fill of its last granule is erased. */
+TEST(a_granule_is_filled_with_erased_bytes)
+{
+    static const char *const lines[] = { "Ba", "Ca,len=7", "Bb", "Cb,len=2",
+                                         "Bc", "Rc" };
+    operation exact[COUNT(lines)];
+
+    device_on(&nor, "");
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        run(lines[i]);
+        exact[i] = newest();
+    }
+    device_on(&wide, "");
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        run(lines[i]);
+        is(newest().len, 64);
+        for (uint32_t at = exact[i].len; at < 64; at++)
+            is(the.medium.bytes[newest().at + at], the.medium.erased);
+    }
 }
 
 /* The operation that writes a header, of a boot's first begin; 0: none does. */

@@ -421,6 +421,15 @@ static const scenario scenarios[] = {
       "+senders=3 capacity=8 " KEPT "+senders=5 capacity=10 " KEPT
       "+senders=8 capacity=13 " KEPT },
 
+    // Number 1, beside 2, which has left, and an entry that the ring has moved.
+    { "the_first_number_of_an_epoch_is_not_gone_with_others",
+      "keys=96 beside=10 B20,retention=9000000 C20 B22,retention=1000 C22 wait2000 M "
+      "rotate9 P lost0 B20:replay B22:old" },
+    // .. nor with those that were gone of the sender that had the entry before.
+    { "the_first_number_of_a_sender_is_not_gone_with_those_of_another",
+      "nor: keys=96 evict senders=1 scopes=2 most=9 B0,retention=1000 C0 "
+      "B2,retention=1000 C2 wait2000 M B0:old B1,retention=9000000 C1 "
+      "B3,retention=1000 C3 evicted1 wait2000 B5 C5 P B1:replay B3:old" },
     // The answer comes from the sender's entry.
     { "a_command_that_a_quota_refuses_costs_no_storage",
       "keys=96 capacity=8 quota=4 beside=50 Ba Ca Bc Cc Be Ce Bg Cg P Bb Cb "

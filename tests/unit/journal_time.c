@@ -41,6 +41,13 @@ static const scenario scenarios[] = {
       "Bb,retention=2592000000,lease E,n=2142720000 Da E,n=1900800000 Bc P Bd Cd "
       "Be P Bd:replay Bb:recover Cb rotate1 rotate1 Bd,ms=60000:replay P "
       "Bd:replay P Bd:replay" },
+    // Nor does the time that no key ages by hide how long ago the last sweep
+    // was: b's age wraps.  In one variant the head is full after a loss.
+    { "expired_keys_stay_so_when_time_passed_after_a_loss",
+      "nor: beside=10 capacity=20 Ba,retention=1000 Ca wait2000 M "
+      "Bb,retention=2592000000 Cb Bh,ms=134217728,retention=1 Ch Bd note Cd Bf K@ "
+      "Bj,ms=135266304 Bl,ms=2080374784 m,ms=2080375000 Bn damage,how=4 P lost1 "
+      "Bb:uncertain" },
     // a is rewritten 2^32 ms after it was completed, and a little more.
     { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "

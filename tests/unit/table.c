@@ -352,6 +352,8 @@ static idem_slot *slot_of(const idem_table *t, unsigned slot)
     return (idem_slot *)(void *)(t->slots + slot * t->stride);
 }
 
+enum { SWEEP_MS = 1 << 28 };
+
 /* It names the one that is broken: here in an index in which not all keys are at
    home. */
 TEST(idem_check_returns_which)
@@ -383,6 +385,11 @@ TEST(idem_check_returns_which)
     t->links[t->capacity].older ^= 1;
     is(idem_check(t), 10);
     t->links[t->capacity].older ^= 1;
+    t->swept = t->clock - SWEEP_MS + 1;
+    is(idem_check(t), 0);
+    t->swept--;
+    is(idem_check(t), 20);
+    t->swept = t->clock;
     t->free = (idem_short)t->capacity;
     is(idem_check(t), 11);
 }
@@ -422,6 +429,10 @@ TEST(idem_check_returns_which_of_a_slot)
         is(idem_check(t), is_endless ? 0 : is_outcome ? 4 : 3);
         *s = right;
         if (slot == t->links[t->capacity].newer) {
+            idem_link *link = &t->links[slot];
+            link->older ^= 1;
+            is(idem_check(t), 10);
+            link->older ^= 1;
             s->time = t->clock;
             is(idem_check(t), 10);
             *s = right;
@@ -432,6 +443,35 @@ TEST(idem_check_returns_which_of_a_slot)
     }
     t->token--;
     is(idem_check(t), 9);
+}
+
+/* After the slots are the links: whatever those are, no claim is current there. */
+TEST(s1_a_claim_after_the_last_slot_is_fenced)
+{
+    static const idem_outcome outcome = { 0 };
+    unsigned like_a_claim = 0;
+
+    for (unsigned i = 0; i < 64; i++) {
+        device *d = device_on(&nor, "ram capacity=10 B0,ms=0 B1,ms=0 B2,ms=0 "
+                                    "B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0");
+        idem_claim claim = { 0, d->table->capacity, 1 };
+        const idem_slot *s = slot_of(d->table, claim.slot);
+        for (unsigned n = 0; n < 8; n++) {
+            call c = call_of(i >> n % 6 & 1 ? 'C' : 'R', (i * 5 + n * 3) % 8);
+            c.ms = 0;
+            call_table(d, &c);
+        }
+        claim.token = s->token;
+#if IDEM_WIDE
+        claim.token |= (uint64_t)s->token_high << 32;
+#endif
+        if (!claim.token)
+            continue;
+        like_a_claim += s->flags & 1;
+        is(idem_complete(d->table, &claim, &outcome, d->now), IDEM_E_FENCED);
+        is(idem_release(d->table, &claim, d->now), IDEM_E_FENCED);
+    }
+    assert_true(like_a_claim > 0);
 }
 
 TEST(idem_check_counts_what_is_promised)
