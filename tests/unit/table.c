@@ -454,22 +454,22 @@ TEST(s1_a_claim_after_the_last_slot_is_fenced)
     for (unsigned i = 0; i < 64; i++) {
         device *d = device_on(&nor, "ram capacity=10 B0,ms=0 B1,ms=0 B2,ms=0 "
                                     "B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0");
-        idem_claim claim = { 0, d->table->capacity, 1 };
-        const idem_slot *s = slot_of(d->table, claim.slot);
+        idem_claim forged = { 0, d->table->capacity, 1 };
+        const idem_slot *s = slot_of(d->table, forged.slot);
         for (unsigned n = 0; n < 8; n++) {
             call c = call_of(i >> n % 6 & 1 ? 'C' : 'R', (i * 5 + n * 3) % 8);
             c.ms = 0;
             call_table(d, &c);
         }
-        claim.token = s->token;
+        forged.token = s->token;
 #if IDEM_WIDE
-        claim.token |= (uint64_t)s->token_high << 32;
+        forged.token |= (uint64_t)s->token_high << 32;
 #endif
-        if (!claim.token)
+        if (!forged.token)
             continue;
         like_a_claim += s->flags & 1;
-        is(idem_complete(d->table, &claim, &outcome, d->now), IDEM_E_FENCED);
-        is(idem_release(d->table, &claim, d->now), IDEM_E_FENCED);
+        is(idem_complete(d->table, &forged, &outcome, d->now), IDEM_E_FENCED);
+        is(idem_release(d->table, &forged, d->now), IDEM_E_FENCED);
     }
     assert_true(like_a_claim > 0);
 }

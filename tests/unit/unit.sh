@@ -100,7 +100,7 @@ for name in $c; do
     printf '%-20s%5d\n' "$name" "$(grep -c '^ok ' "$unit/$name.tap" || :)"
     grep -q '^not ok ' "$unit/$name.tap" || continue
     grep -v '^ok \|^1\.\.\|^# not ok' "$unit/$name.tap"
-    [ ! -x "$unit/$name" ] || echo "again: TRACE=1 $unit/$name"
+    [ ! -e "$unit/$name.o" ] || echo "again: TRACE=1 $unit/$name"
 done
 cat "$unit"/*.tap | awk '
     /^ok /                              { passed++ }
