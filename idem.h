@@ -2943,11 +2943,10 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but a
-   whole header of another journal: "idem", and version 1 or 2; or a sum that is
-   right, and a check that is not erased.  Such a header may begin at any offset
-   there, and end in the next sector.  One at offset 0 that fulfils V1 to V3 is
-   not of another journal.  One that fulfils V1 and V2 elsewhere is: the journal
-   was moved.
+   whole header of another journal: "idem", a sum that is right, and a check
+   that is not erased.  Such a header may begin at any offset there, and end in
+   the next sector.  One at offset 0 that fulfils V1 to V3 is not of another
+   journal.  One that fulfils V1 and V2 elsewhere is: the journal was moved.
    Storage that has no valid header, nothing by D6, and is not blank is
    IDEM_E_FORMAT.
 
@@ -3454,6 +3453,7 @@ static void idemi_sender_uncount(const idem_table *t, idem_sender *e,
         e->keys--;
 }
 
+/* Counts a key that came or left, and follows a number.  Keeps N3. */
 static void idemi_sender_apply_event(idem_table *t, idem_sender *e,
                                      unsigned slot, int event)
 {
@@ -4062,18 +4062,16 @@ static uint32_t idemi_header_sum(const unsigned char *p)
     return sum;
 }
 
-/* True of a header of any journal that is not torn, and of versions 1 and 2,
-   which have another sum or none.  A torn one differs by bits that are still to
-   be programmed: fewer than 16 do not add up to 2^16 - 1; one in 65,536 others
-   does, but its check is erased. */
+/* True of a header of any journal that is not torn.  A torn one differs by bits
+   that are still to be programmed: fewer than 16 do not add up to 2^16 - 1; one
+   in 65,536 others does, but its check is erased. */
 IDEMI_INLINE int idemi_header_is_whole(const unsigned char *p)
 {
     uint32_t erased = p[11] * UINT32_C(0x01010101);
 
     return idemi_basics_load32(p) == IDEMI_MAGIC &&
-           (p[4] == 1 || p[4] == 2 ||
-            (idemi_header_sum(p) == 0xFFFF &&
-             idemi_basics_load32(p + IDEMI_HEADER - 4) != erased));
+           idemi_header_sum(p) == 0xFFFF &&
+           idemi_basics_load32(p + IDEMI_HEADER - 4) != erased;
 }
 
 /* ---------------------------------------------------------------------------
@@ -4192,9 +4190,9 @@ static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
              s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Whether, and why, a record that is bound to a claim is an orphan (Q1 to Q3): a
-   value of idemi_record.orphan.  `check` is the stored check XORed with that of
-   the bytes: the binding. */
+/* Whether, and why, a record bound to a claim is an orphan (Q1 to Q3): a value
+   of idemi_record.orphan.  `check` is the stored check XORed with that of the
+   bytes: the binding. */
 static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
 {
@@ -4859,11 +4857,32 @@ static int idemi_journal_plan_next(idem_table *t)
             !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
+/* Makes room for a head in the next sector; returns whether there is.  For this
+   it erases sectors that do not count, the newest first, and no more than must
+   be.  Those with lost records (D6, D10) go last: until a header has recorded
+   the loss, the next opening must find them, too.  After a failure the newest
+   may be bad: then the one before it goes, too, if it has a header (so no loss
+   by D6).  Keeps R4. */
+static int idemi_journal_make_room(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    while (!idemi_journal_plan_next(t)) {
+        uint32_t newest = j->sequence;
+        idemi_journal_erase_uncommitted(
+            t, newest - (t->stats.skipped &&
+                         idemi_reading_header_of(t, newest - 1)));
+        if (j->sequence == newest)
+            return 0;
+    }
+    return 1;
+}
+
 /* Makes a new head:
      a  looks again at a storage that read as blank
      b  in a boot's first rotation erases the sectors that an earlier boot began
-     c  makes room to begin another head later (R4), and tries the next sector:
-        steps 1 to 4 of >>recovery; after a failure once more
+     c  tries the next sector: steps 1 to 4 of >>recovery; after a failure once
+        more
      d  looks again at a storage that was blank
      e  after a loss erases the sectors that the new head has skipped
      f  the new sector is the head, and the tail moves
@@ -4887,20 +4906,9 @@ static int idemi_journal_rotate(idem_table *t)
     if (!j->rotated && !t->stats.skipped && !t->stats.lost)
         idemi_journal_erase_interrupted(t);
     for (; tries > 0 && result < 0 && !j->broken; tries--) {
-        // c: room is made by erasing sectors that do not count, the newest
-        // first, and no more than must be.  Those with lost records (D6, D10)
-        // go last: until a header has recorded the loss, the next opening must
-        // find them, too.  After a failure the newest may be bad: then the one
-        // before it goes, too, if it has a header (so no loss by D6).
-        while (!idemi_journal_plan_next(t)) {
-            uint32_t newest = j->sequence;
-            idemi_journal_erase_uncommitted(
-                t, newest - (t->stats.skipped &&
-                             idemi_reading_header_of(t, newest - 1)));
-            if (j->sequence == newest)
-                return IDEM_E_SPACE;
-        }
-        result = idemi_journal_try_sector(t);
+        if (!idemi_journal_make_room(t))
+            return IDEM_E_SPACE;
+        result = idemi_journal_try_sector(t);                   // c
         if (result < 0) {
             j->last_time = last_time;
             idemi_journal_close_sector(j);
@@ -5117,7 +5125,7 @@ IDEMI_INLINE void idemi_opening_follow_time(idem_table *t, uint32_t ms,
 
 /* Applies a record with a key: a claim, which stays without end until a restart
    interrupts it, so that one that was still held is never dropped.  Another key
-   in the slot had expired, or was evicted. */
+   in the slot had expired, or was evicted.  Keeps R1, R6. */
 static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
                                     uint32_t sequence)
 {
@@ -5158,7 +5166,7 @@ static void idemi_opening_apply_key(idem_table *t, idemi_record *r,
 /* Applies a record of a sender entry.  It changes nothing if there is no entry
    for its floor, or if that is higher now without a mark (R1d): keys may have
    expired since.  Without a floor the sender was forgotten.  Returns the item
-   number of the entry, or IDEMI_NONE. */
+   number of the entry, or IDEMI_NONE.  Keeps N1. */
 static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
                                              uint32_t sequence)
 {
@@ -5187,30 +5195,33 @@ static idemi_item idemi_opening_apply_sender(idem_table *t, idemi_record *r,
     return item;
 }
 
-/* Applies that a key had left (R1f): returns the slot that it leaves.  If a
-   number is in none, makes the record one of its sender, whose floor is this
-   number; returns IDEMI_NONE. */
-static unsigned idemi_opening_apply_left(idem_table *t, idemi_record *r)
+/* Applies that a key had left (R1f): returns the slot that it leaves, or
+   IDEMI_NONE if it is in none. */
+static unsigned idemi_opening_apply_left(idem_table *t, const idemi_record *r)
 {
     unsigned slot = idemi_index_find(t, &r->id), came = (unsigned)r->slot - 1;
 
     if (r->slot && slot != came && idemi_slot_at(t, came)->flags)
         idemi_keys_drop(t, came, IDEMI_KEY_EXPIRED);
-    if (slot != IDEMI_NONE) {
+    if (slot != IDEMI_NONE)
         idemi_keys_drop(t, slot, IDEMI_KEY_EXPIRED);
-        return slot;
-    }
+    return slot;
+}
+
+/* Of a key that is in no slot makes the record one of no slot; of a number, the
+   record of its sender, whose floor is this number (R1f). */
+static void idemi_opening_make_sender(const idem_table *t, idemi_record *r)
+{
     r->slot = 0;
     if (r->of.s->key_len)
-        return IDEMI_NONE;
+        return;
     idemi_basics_split(r->of.sender->name,
                        idemi_sender_name(t, r->id.scope, r->id.scope_len));
     idemi_basics_split(r->of.sender->floor, idemi_basics_load64(r->id.key));
     r->flags = (r->flags & IDEMI_HAS_STATE) | IDEMI_SENDER;
-    return IDEMI_NONE;
 }
 
-/* Applies a record in a sector; returns its item, or IDEMI_NONE. */
+/* Applies a record in a sector; returns its item, or IDEMI_NONE.  Keeps R1. */
 IDEMI_NOINLINE
 static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
                                       uint32_t sequence)
@@ -5229,6 +5240,7 @@ static idemi_item idemi_opening_apply(idem_table *t, idemi_record *r,
         slot = idemi_opening_apply_left(t, r);
         if (slot != IDEMI_NONE)
             return slot;
+        idemi_opening_make_sender(t, r);
     }
     if (IDEMI_EVER_SENDERS && idemi_record_has_sender(r->flags))
         of = idemi_opening_apply_sender(t, r, sequence);
@@ -6189,7 +6201,8 @@ IDEMI_INLINE unsigned idemi_command_find_numbers(const idem_table *t,
 /* Writes, before a number is refused for its floor, a record so that no later
    boot grants a claim on it (S10): the sender's entry, with the mark that all
    numbers up to its floor are gone.  While an older one is known: the entry
-   without it; or this number alone (R1f), if a claim that left may be found. */
+   without it; or this number alone (R1f), if a claim that left may be found.
+   Keeps S10. */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;

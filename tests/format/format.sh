@@ -13,8 +13,7 @@
 # one for each medium; siphash-nor8 and -numbers there are whole journals, on the
 # third and the sixth of them, which every later version of the header has to
 # read, whatever it writes.  (With another hash nothing else is in how one is
-# read.)  That journals of versions 1 and 2 are refused, and not written to,
-# tests/unit/journal_opening.c shows.
+# read.)
 set -eu
 cd "$(dirname "$0")/../.."
 
