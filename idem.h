@@ -9,7 +9,7 @@
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
    #include "idem.h"
    #include <stdio.h>
-   // 64 keys of up to 24 bytes; no responses, no state, no senders
+   // 64 keys, scope and key 24 bytes at most; no responses, state, senders
    IDEM_DEFINE_MEMORY(pump, 64, 24, 0, 0, 0);
    static idem_config config = { IDEM_SIZES(pump) };
    static idem_table table;
@@ -48,8 +48,11 @@
        .sector_count = 16,  // pump_sector_count (7) or more; never changed
        .prog_size = pump_prog_size, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
+   // when idle: idem_maintain(&table, now())
    ```
 
+   Call idem_open once, idem_run for each command (or idem_begin, and when its
+   effect has ended idem_complete); idem_explain if idem_open fails.
    C99, C++11.  No allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
@@ -197,13 +200,11 @@
 
    IDEM_DEFINE_MEMORY, or with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the
    memory and the numbers for config and storage; it does not compile if a
-   sector is too small.  Both use IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
-   IDEM_SECTORS.  From other languages call idem_memory_size and
+   sector is too small.  From other languages call idem_memory_size and
    idem_sector_count, and wrap idem_open, a macro, in a C function.
 
    If the program has one configuration, give it to the compiler (IDEM_CONFIG in
-   >>config): it leaves out what that configuration does not need, a third of
-   the code without senders, eviction and state.
+   >>config): without senders, eviction and state it leaves out a third.
 
    >>time
 
@@ -213,21 +214,21 @@
 
      up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
-     more           The clock follows the new tick.  If one later call passes
-                    the old value, only the time beyond it counts.
+     more           The clock follows the new tick.  If a call's tick is nearer
+                    to the old value, one was late: it goes on from there.
 
    So a tick that wraps, stops or goes back makes leases and retentions longer,
-   never shorter.  Three mistakes make them shorter, unseen: microseconds given
-   as milliseconds; a wall clock that is set; a reset of the tick by more than
-   24.8 days, which looks like running on (then open the table again).  The tick
-   must have 32 bits (with 16 the clock is late, or stops).  Call at least once
-   in 24 days, or add the time that the tick did not see with idem_elapse.
+   never shorter.  Four mistakes make them shorter: microseconds given as
+   milliseconds; a wall clock that is set; two calls in a row that are more than
+   65 s late; a reset by more than 24.8 days, which looks like running on (then
+   open the table again).  The tick must have 32 bits.  Call at least once in 24
+   days, or add the time that the tick did not see with idem_elapse.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
                 boot).  Set it above the longest command, or renew: a repeat
                 after its end is RECOVER, even while the pump still runs.
-                Without a repeat the claim stays current for one retention.
+                Without one the claim stays current until its key expires.
      retention  retention_ms from the completion on, or of an interrupted key
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
@@ -262,8 +263,8 @@
 
    >>durable   a journal: memory that survives power cuts
 
-   Set config.storage (>>porting; for a file >>posix): blank, or this journal.
-   All keys are in RAM, too: no look-up reads the storage.
+   Set config.storage (>>porting; a file: >>posix).  All keys are in RAM: no
+   look-up reads the storage.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
@@ -295,10 +296,9 @@
    is granted with IDEM_UNCERTAIN.  If no header can be read: IDEM_E_FORMAT.  A
    restored backup forgets later commands and tokens: stop the senders first.
 
-   Not noticed is damage to
-     - the newest record, with IDEM_BATCH a boot's last batch: it looks torn;
-     - the whole newest sector: it looks unused;
-     - all sectors of a young journal: it looks blank.
+   Not noticed is damage to the newest record, with IDEM_BATCH to a boot's last
+   batch (it looks torn); to the whole newest sector (it looks unused); to all
+   sectors of a young journal (it looks blank).
 
    >>porting   a flash, EEPROM or FRAM: idem_storage in >>types has the rules
 
@@ -894,8 +894,9 @@ typedef struct idem_defaults {
      appending   rotated 1, at < sector_size    _close_sector, after a failure;
                                                 or the sector is full
      closed      rotated 1, at = sector_size    idemi_journal_rotate
-     broken      broken 1: a sync failed, or    idem_open alone
-                 the storage was not ready */
+     broken      any of these with broken 1:    idem_open alone
+                 a sync failed, or the
+                 storage was not ready */
 typedef struct idem_journal {
     uint8_t  rotated;           /* 1: a head of this boot counts */
     uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
@@ -1374,11 +1375,11 @@ int idem_run(idem_table *table, idem_reply *reply, const idem_request *request,
    ahead, writes the time, or drops expired keys in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
-     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed.  Trying again wears: the
-                                    time is written one minute later for each
-                                    sector that failed in this boot; erasing and
-                                    relocating ahead are left to the next
-                                    rotation */
+     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed.  Do not repeat it in a
+                                    loop: trying again wears.  The time is
+                                    written one minute later for each sector
+                                    that failed in this boot; what is erased and
+                                    relocated ahead waits for a rotation */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
@@ -1387,7 +1388,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
      IDEM_E_STORAGE  it is not, and may never be.  From now on every call that
                      would write is answered so, until the table is opened
                      again */
-IDEM_API int idem_sync(idem_table *table);
+IDEM_API IDEMI_MUST_USE int idem_sync(idem_table *table);
 
 /* Adds off_ms to the table's clock: time that the tick did not count, such as
    the time without power.  Less if the clock stops on the way (>>time).
@@ -1525,12 +1526,15 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
           string of RFC 9651 (8941), with spaces around it, and nothing else: no
           parameters, token, list, empty string.
    hex    from hexadecimal digits in either case: an even number, 2 at least. */
-IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len);
-IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len);
-IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
-                           size_t value_len);
-IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
-                          size_t text_len);
+IDEM_API IDEMI_MUST_USE
+int idem_key_uuid(void *key, const char *text, size_t text_len);
+IDEM_API IDEMI_MUST_USE
+int idem_key_ulid(void *key, const char *text, size_t text_len);
+IDEM_API IDEMI_MUST_USE
+int idem_key_http(void *key, size_t *key_len, const char *value,
+                  size_t value_len);
+IDEM_API IDEMI_MUST_USE
+int idem_key_hex(void *key, size_t *key_len, const char *text, size_t text_len);
 
 /* How a sender waits, for idem_retry.  Zero is the default of each field. */
 typedef struct idem_patience {
@@ -2756,6 +2760,7 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
 /* ---------------------------------------------------------------------------
    >>recovery   how a rotation survives a power cut, and how a journal is read
 
+   To read a journal that is not damaged, V, W, A1, P1 to P4 and R1 are enough.
    A boot is the time from one idem_open to the next.  An item is a slot, the
    application state, or a sender's entry.  It and its records are live while
    the journal has to keep them (R6).
@@ -2865,8 +2870,8 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
    A sector counts if and only if its header is valid, and
      A1. all its relocated records are valid, one after the other up to
          relocated_end, and a valid record follows that is not relocated; or
-     A2. a valid record that is not relocated begins after the first granule
-         from relocated_end on: it was written after the commit record.
+     A2. a valid record that is not relocated begins one granule or more after
+         relocated_end: it was written after the commit record.
 
    A journal is read in this order:
      P1. The head is the newest sector that counts and is not skipped by D10, of
@@ -3401,11 +3406,12 @@ static void idemi_sender_note_left(idem_sender *e, const idem_slot *s)
      1  of a newer epoch: claims of older ones expire now (O3), none is gone
      2  one that comes after the record of R1d is not gone
      3  the floor rises to its epoch (R1a); if it leaves, to it (R1b)
-     4  a floor that does not rise, and is saved, is unsaved if the number
-        leaves: the next boot may find that again
+     4  a saved floor that does not rise is unsaved once a number leaves: the
+        next boot may find that number again
      5  one that rose, or was unsaved, follows from this number's records, too
         (N1)
-     6  if the newest record is about it, and it leaves: rewrites it as expired
+     6  if it leaves, and is what the newest record is about: that will be
+        rewritten as expired
    Keeps O3 and N1. */
 static void idemi_sender_follow(idem_table *t, idem_sender *e, unsigned slot,
                                 int event)
@@ -3762,6 +3768,9 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     if (passed >= again) {
         passed -= again;        // was counted before the step back
         t->counted = now_ms;
+    } else if (passed >= again - passed) {
+        t->tick = t->counted;   // nearer to that: no step, one call was late
+        return;
     }
     idemi_keys_advance(t, passed);
 }
@@ -4078,12 +4087,6 @@ IDEMI_INLINE int idemi_header_is_whole(const unsigned char *p)
    >>reading   headers and records, from the bytes in a storage
    ------------------------------------------------------------------------ */
 
-/* Notes a loss in the headers, which may be seen several times. */
-static void idemi_reading_note_loss(idem_table *t)
-{
-    t->stats.lost |= 1;
-}
-
 /* Reads bytes; if that fails, one by one: those that fail seem not erased. */
 static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
@@ -4344,7 +4347,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
 }
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
-   a head, counts D7 as one loss, however often it is read. */
+   a head, counts D7, once. */
 static uint32_t idemi_reading_scan_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
@@ -4356,12 +4359,12 @@ static uint32_t idemi_reading_scan_headers(idem_table *t)
             continue;
         if (h->sequence > newest)
             newest = h->sequence;
-        if (t->journal->head)
+        if (t->journal->head || t->stats.lost)
             continue;
         named = h->previous;
         h = idemi_reading_header(t, named);
         if (h && h->sequence < named)
-            idemi_reading_note_loss(t);
+            t->stats.lost++;
     }
     return newest;
 }
@@ -4388,9 +4391,10 @@ static int idemi_reading_has_changed(idem_table *t)
 }
 
 /* True if a sector after one sequence and before another counts by A2.  Of the
-   head only records after those that were read are looked at.  A sector of an
-   earlier round of the ring can only stand there because its erase has failed:
-   no more than a round is searched. */
+   head only records after those that were read are looked at.  Leaves the
+   defaults of the header that was read last.  A sector of an earlier round of
+   the ring can only stand there because its erase has failed: no more than a
+   round is searched. */
 static int idemi_reading_is_used(idem_table *t, uint32_t after, uint32_t before,
                                  unsigned which)
 {
@@ -4430,19 +4434,19 @@ static void idemi_reading_find_head(idem_table *t)
                                       h->relocated_end, IDEMI_ANY))
             continue;
         if (idemi_reading_is_used(t, named, sequence, IDEMI_ANY)) { // D10
-            idemi_reading_note_loss(t);
+            t->stats.lost++;
             continue;
         }
         j->head = sequence;
         j->tail = tail;
         if (j->sequence - tail >= IDEMI_SECTOR_COUNT(j)) {          // D5
             j->tail = j->sequence + 1 - IDEMI_SECTOR_COUNT(j);
-            idemi_reading_note_loss(t);
+            t->stats.lost++;
         }
         return;
     }
     if (named)
-        idemi_reading_note_loss(t);
+        t->stats.lost++;
 }
 
 /* True if the head that was found is not the newest one, or not all of it was
@@ -4753,7 +4757,9 @@ static int idemi_journal_write_header(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Tries to make the next sector the new head, in the steps of >>recovery. */
+/* Tries to make the next sector the new head, in the steps of >>recovery.
+   After a failure it is the newest sector, and idemi_journal_rotate puts right
+   last_time, `at` and the needs.  Keeps R2. */
 static int idemi_journal_try_sector(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4797,14 +4803,15 @@ static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
 
 /* Erases uncommitted sectors after the head that have the sequence `from` or a
    later one, the newest first: so none can be taken for the head later, and
-   their sequences can be used again.  One that cannot be erased ends that, but
-   is passed over if it has no header and an older one is to go. */
+   their sequences can be used again.  One that cannot be erased ends this; but
+   if it has no header it cannot count, and is passed over for an older one. */
 static void idemi_journal_erase_uncommitted(idem_table *t, uint32_t from)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
-    if (j->erase == IDEMI_ERASING)      // the sector after the newest one
+    // Of the sector after the newest one: it ends before another begins.
+    if (j->erase == IDEMI_ERASING)
         (void)idemi_storage_erase(t, 1);
     while (j->sequence > last && j->sequence >= from) {
         j->sequence--;
@@ -5584,6 +5591,10 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.lengths =
         idemi_reading_longest(j) << 14 | IDEMI_CONFIG_OF(t)->response_max;
     idemi_opening_count_headless(t);
+    // After D7 alone the sectors that were begun hold nothing: they are used
+    // again, as others may show D7.
+    if (begun_over && begun_over == t->stats.lost && j->head)
+        j->sequence = j->head;
     // If D7 shows only in the next two sectors, which are 1 and 2, a rotation
     // would erase it before a header has the loss: they count as begun.
     if (begun_over && idemi_journal_count_dead(t) >= IDEMI_KEPT_DEAD &&
@@ -7944,26 +7955,27 @@ typedef struct idemi_file_facts {
    times again after they were asked for, and each sync would wait for that. */
 static int idemi_file_ask(int fd, const char *path, idemi_file_facts *f)
 {
+    struct stat is;
 #ifdef STATX_INO
-    struct statx is;
+    struct statx it;
 
     if (statx(path ? AT_FDCWD : fd, path ? path : "", path ? 0 : AT_EMPTY_PATH,
-              STATX_INO | STATX_SIZE | STATX_TYPE, &is) < 0)
+              STATX_INO | STATX_SIZE | STATX_TYPE, &it) == 0) {
+        f->inode = it.stx_ino;
+        f->device = (uint64_t)it.stx_dev_major << 32 | it.stx_dev_minor;
+        f->size = (off_t)it.stx_size;
+        f->is_regular = S_ISREG(it.stx_mode);
+        return 0;
+    }
+    if (errno != ENOSYS && errno != EPERM)      // forbidden, by seccomp
         return -1;
-    f->inode = is.stx_ino;
-    f->device = (uint64_t)is.stx_dev_major << 32 | is.stx_dev_minor;
-    f->size = (off_t)is.stx_size;
-    f->is_regular = S_ISREG(is.stx_mode);
-#else
-    struct stat is;
-
+#endif
     if ((path ? stat(path, &is) : fstat(fd, &is)) < 0)
         return -1;
     f->inode = (uint64_t)is.st_ino;
     f->device = (uint64_t)is.st_dev;
     f->size = is.st_size;
     f->is_regular = S_ISREG(is.st_mode);
-#endif
     return 0;
 }
 

@@ -224,6 +224,11 @@ static inline void model_tick(model *m, uint32_t now)
         return;
     }
     m->tick = now;
+    if (ahead < behind && ahead >= behind - ahead) {
+        m->tick += behind - ahead;
+        m->behind = 0;
+        return;
+    }
     model_advance(m, ahead >= behind ? ahead - behind : ahead);
     m->behind = ahead >= behind ? 0 : m->behind - ahead;
 }

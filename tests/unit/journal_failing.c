@@ -525,7 +525,7 @@ TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
    before. */
 TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
 {
-    static const char *const lines[] = { "sectors=5 capacity=2 rotate6",
+    static const char *const lines[] = { "sectors=5 capacity=3 rotate6 A1",
                                          "sectors=6 capacity=2 rotate7",
                                          "sectors=20 rotate21" };
 
@@ -541,9 +541,10 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
                 flash_load(f, at, old + at, 4096);
         run("P loss");
         save();
-        for (uint32_t cut = 0; cut < 6; cut++) {
+        for (uint32_t cut = 0; cut < 6 * 6; cut++) {
             load();
-            run_of("P cut@ B6:any P B5:uncertain", cut);
+            run_of("P cut@ B6:any P", cut % 6);
+            run_of("cut@ B6:any P B5:uncertain", cut / 6);
         }
         for (unsigned boot = 0; boot < 40; boot++)
             run("P K1");
