@@ -104,6 +104,10 @@ static const scenario scenarios[] = {
       "beside=10 Ba,retention=9000 Ca Bg,retention=1000 Bi,retention=1000 "
       "wait2000 Bg:old Bi:old wait9000 Bi:old untouched,n=1 Bg:old Be:old "
       "Bi:old untouched P lost0 Bg:old Be:old Bi:old Ba:old" },
+    { "also_when_it_was_given_back",
+      "beside=10 Ba,lease Bg,retention=1000 Bi,retention=1000 wait2000 Bg:old "
+      "Bi:old Ra Bi:old untouched,n=1 Bg:old Be:old Bi:old untouched P lost0 "
+      "Bg:old Be:old Bi:old" },
     // What is refused for its age alone, above the floor, has not left.
     { "a_number_above_the_floor_that_is_too_old_raises_it_not",
       "beside=10 Ba,retention=9000000 Ca Bc,retention=1000 wait2000 M "
