@@ -2985,6 +2985,7 @@ static int idemi_storage_result(idem_table *t, int result)
     return IDEM_E_STORAGE;
 }
 
+/* A length in whole granules. */
 static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
     return IDEMI_UP(len, IDEMI_GRANULE(j));
@@ -3559,6 +3560,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
+/* Keeps K3. */
 IDEMI_INLINE void idemi_keys_clear_undelivered(idem_table *t, idem_slot *s)
 {
     t->pending -= (s->flags & IDEMI_UNDELIVERED) != 0;
@@ -3581,6 +3583,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_add_free(t, slot);
 }
 
+/* Removes a key, after its sender has followed that it leaves (`event`). */
 static void idemi_keys_drop(idem_table *t, unsigned slot, int event)
 {
     idemi_sender_note_event(t, slot, event);
@@ -4174,6 +4177,7 @@ static uint32_t idemi_reading_longest(const idem_journal *j)
     return IDEMI_ROUND4(IDEMI_RECORD_LIMIT(j));
 }
 
+/* True if a valid record fits (>>recovery). */
 static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 {
     const idem_config *config = IDEMI_CONFIG_OF(t);
@@ -6030,6 +6034,8 @@ static int idemi_command_forget_sender(idem_table *t, const idem_request *rq)
     return result;
 }
 
+/* Puts a slot's outcome into the reply, and the response into the request's
+   buffer if that is large enough. */
 static void idemi_command_replay(const idem_table *t, unsigned slot,
                                  idemi_query *q)
 {
@@ -6254,6 +6260,8 @@ static int idemi_command_save_refused(idem_table *t, idemi_query *q)
     return result;
 }
 
+/* Grants a claim in a slot, once there is room for it and its outcome.  Keeps
+   S7. */
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
@@ -6353,6 +6361,8 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     return IDEM_OK;
 }
 
+/* Records that an outcome was delivered.  If it was before, the answer may rely
+   on the newest record of an earlier boot.  Keeps O4. */
 static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
@@ -6405,6 +6415,8 @@ static void idemi_command_describe(const idem_table *t, unsigned slot,
     }
 }
 
+/* Copies a piece of a response from `at` on: *len bytes, or those that are
+   left. */
 static int idemi_command_response(idem_table *t, void *dst, size_t *len,
                                   const idem_claim *claim, size_t at)
 {
@@ -6488,6 +6500,7 @@ static int idemi_check_token(const idem_table *t, idem_token token)
            token - 1 < idemi_record_token(t, j->sequence + 1, 0);
 }
 
+/* C1 to C3, K1, K2, K4 and O3 of a slot in use. */
 static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -8032,6 +8045,8 @@ static int idemi_file_sync(void *ctx)
     return file->error;
 }
 
+/* True if all bytes are zero; not if it is larger than a storage may be.  Sets
+   file->error. */
 static int idemi_file_is_blank(idem_file *file, off_t size)
 {
     unsigned char block[IDEMI_FILE_BLOCK], any = 0;
@@ -8177,6 +8192,7 @@ static int idemi_file_keep_path(idem_file *file, const char *path)
     return 0;
 }
 
+/* Makes *file a closed one, with a storage of these sectors. */
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
                              uint32_t sector_count)
 {
