@@ -434,6 +434,12 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict senders=1 scopes=2 most=9 B0,retention=1000 C0 "
       "B2,retention=1000 C2 wait2000 M B0:old B1,retention=9000000 C1 "
       "B3,retention=1000 C3 evicted1 wait2000 B5 C5 P B1:replay B3:old" },
+    // The number that is the floor, if a restart finds its claim again beside
+    // the floor, which the ring has moved.
+    { "a_number_that_came_back_with_its_floor_stays",
+      "beside=10 Ba,retention=150000 Ca Be,retention=1000 Ce wait2000 M rotate1 "
+      "Bb,retention=9000000 Cb Bi Bj" OVER "rotate@ P wait60000 M Bi Ci Bc:old "
+      "P lost0 Bi" },
     // The answer comes from the sender's entry.
     { "a_command_that_a_quota_refuses_costs_no_storage",
       "keys=96 capacity=8 quota=4 beside=50 Ba Ca Bc Cc Be Ce Bg Cg P Bb Cb "
