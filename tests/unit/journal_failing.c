@@ -523,6 +523,18 @@ TEST(s2_a_boot_that_sees_such_a_journal_erases_nothing_that_is_needed)
 /* In one whole boot nothing is read but what was written in it.  What it has
    acknowledged is hidden later, and is counted, where the ring has gone round
    before. */
+static void begin_over_all(flash *f)
+{
+    static uint8_t old[20 * 4096];
+
+    memcpy(old, f->bytes, f->size);
+    flash_fill(f, 0, f->size, f->erased);
+    run("unjudged P B5:execute C5:ok");
+    for (uint32_t at = 0; at < f->size; at += 4096)
+        if (at != 4096)             // where the new one is
+            flash_load(f, at, old + at, 4096);
+}
+
 TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
 {
     static const char *const lines[] = { "sectors=5 capacity=3 rotate6 A1",
@@ -530,15 +542,9 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
                                          "sectors=20 rotate21" };
 
     for (unsigned n = 0; n < 3 * 24; n++) {
-        static uint8_t old[20 * 4096];
         flash *f = &device_on(&roomy, lines[n % 3])->medium;
         run_of("rotate@", 1 + n / 3);
-        memcpy(old, f->bytes, f->size);
-        flash_fill(f, 0, f->size, f->erased);
-        run("unjudged P B5:execute C5:ok");
-        for (uint32_t at = 0; at < f->size; at += 4096)
-            if (at != 4096)             // where the new one is
-                flash_load(f, at, old + at, 4096);
+        begin_over_all(f);
         run("P loss");
         save();
         for (uint32_t cut = 0; cut < 6 * 6; cut++) {
@@ -552,6 +558,28 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
         load();
         run("format lost0 B6:execute");     // that forgets it, too
     }
+}
+
+/* .. also if of both nothing is left but headers, and the oldest, after two that
+   failed, names no other. */
+TEST(s5_so_it_is_if_only_headers_are_left)
+{
+    device *d = device_on(&roomy, "sectors=5 capacity=2");
+    flash *f = &d->medium;
+    uint64_t last;
+
+    f->bad[1] = f->bad[2] = FLASH_BAD_PROG;
+    while (!d->table->journal->head)
+        (void)answer('B', 95);
+    f->bad[1] = f->bad[2] = 0;
+    while (inside_sequence(d->table) < 7)
+        (void)(answer('B', 94), answer('R', 94));
+    last = the.held[94].token;
+    begin_over_all(f);
+    for (uint32_t at = 0; at < f->size; at += 4096)
+        damage(at + HEADER_BYTES, 4096 - HEADER_BYTES, ANYTHING);
+    run("P loss B5:uncertain");
+    assert_in_range(last, 1, the.held[5].token - 1);
 }
 
 TEST(verify_finds_a_program_that_did_nothing)
