@@ -219,10 +219,10 @@
 
    So a tick that wraps, stops or goes back makes leases and retentions longer,
    never shorter.  Four mistakes make them shorter: microseconds given as
-   milliseconds; a wall clock that is set; two calls in a row that are more than
-   65 s late; a reset by more than 24.8 days, which looks like running on (then
-   open the table again).  The tick must have 32 bits.  Call at least once in 24
-   days, or add the time that the tick did not see with idem_elapse.
+   milliseconds; a wall clock that is set; calls that are late, one by more than
+   65 s and the next by more than 32 s, or the first after a reset; a reset by
+   more than 24.8 days, which looks like running on (open the table again).  The
+   tick must have 32 bits.  Call at least once in 24 days, or use idem_elapse.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
@@ -736,9 +736,9 @@ typedef struct idem_reply {
     int32_t  code;              /* REPLAY, DONE: outcome.code */
     uint32_t age_ms;            /* REPLAY, DONE: since the completion */
     uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
-                                   if never); E_FULL: until a key expires (one
-                                   may be released before); 0: not known, or
-                                   the quota is used up */
+                                   if never); E_FULL: until a key may expire
+                                   (one may be released before); 0: not known,
+                                   or the quota is used up */
 } idem_reply;
 
 /* How a command ended.  Zero the struct, then fill in its fields. */
@@ -955,6 +955,7 @@ typedef struct idem_journal {
 typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
+    uint8_t  settled;           /* 1: a call has followed the last step back */
     uint16_t state_len;
     idem_short free;            /* first free slot; capacity: none */
     idem_short tidy;            /* slot at which idem_maintain continues */
@@ -972,8 +973,8 @@ typedef struct idem_table {
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;          /* copy of config's: quicker to read */
     uint32_t tick;              /* the now_ms that the clock followed last */
-    uint32_t counted;           /* the latest tick that was counted: tick,
-                                   except after a step back that was followed */
+    uint32_t counted;           /* tick, or what it was before the step back
+                                   that was followed last */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last sweep of all slots */
     uint32_t soonest;           /* no slot expires before this time */
@@ -3761,8 +3762,12 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
     if (passed >= UINT32_C(0x80000000)) {
         t->stats.backwards++;
-        if (0 - passed > IDEMI_JITTER_MS)
+        if (0 - passed > IDEMI_JITTER_MS) {
+            if (t->settled)
+                t->counted = t->tick;
             t->tick = now_ms;
+        }
+        t->settled = 0 - passed <= IDEMI_JITTER_MS;
         return;
     }
     if (!passed)
@@ -3774,7 +3779,8 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     } else if (passed >= again - passed) {
         t->tick = t->counted;   // nearer to that: no step, one call was late
         return;
-    }
+    } else
+        t->settled = 1;
     idemi_keys_advance(t, passed);
 }
 

@@ -124,6 +124,7 @@ typedef struct model {
     uint64_t stands;            // .. and where it stands, if a journal has it
     uint32_t tick;              // of the last call
     uint64_t behind;            // ms by which it is below where it was once
+    int settled;                // a call has followed that step back
     uint32_t backwards;
     uint64_t opened;            // clock at the latest opening
     uint32_t opened_at;         // which call came before that
@@ -219,8 +220,9 @@ static inline void model_tick(model *m, uint32_t now)
         m->backwards++;
         if (back > TICK_JITTER) {
             m->tick = now;
-            m->behind += back;
+            m->behind = back + (m->settled ? 0 : m->behind);
         }
+        m->settled = back <= TICK_JITTER;
         return;
     }
     m->tick = now;
@@ -229,6 +231,7 @@ static inline void model_tick(model *m, uint32_t now)
         m->behind = 0;
         return;
     }
+    m->settled |= ahead > 0 && ahead < behind;
     model_advance(m, ahead >= behind ? ahead - behind : ahead);
     m->behind = ahead >= behind ? 0 : m->behind - ahead;
 }
@@ -1606,6 +1609,7 @@ static inline void model_starts(model *m, uint64_t clock)
     if (m->wrote && m->evicting <= m->opened_at)
         m->evicting = 0;
     m->behind = 0;
+    m->settled = 0;
     memset(m->forgetting, 0, sizeof m->forgetting);
     m->unsynced = 0;
     // What was evicted for a claim that is not durable is there again.
