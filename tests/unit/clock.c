@@ -60,6 +60,10 @@ static const scenario scenarios[] = {
       "times=9 ram m,ms=" DAY " m,ms=" BACK_DAY " m,ms=1000 m,ms=1000000 "
       "Ba,ms=1000000 m,ms=" BACK_70000 " Ba,ms=70001:busy Ba,ms=98:busy "
       "Ba,ms=1:recover Ra" },
+    { "s6_the_longest_step_that_is_waited_out_belongs_to_the_new_tick",
+      "times=9 ram m,ms=" DAY " m,ms=" BACK_DAY " Ba,ms=0 m,ms=" BACK_JITTER
+      " m,ms=" BACK_70000 " Ba,ms=135025:busy Ba,ms=98:busy Ba,ms=1:recover "
+      "Ra" },
     { "s6_a_call_from_before_the_second_step_back_ends_no_retention",
       "times=9 ram m,ms=" DAY " m,ms=" BACK_DAY " m,ms=1000 m,ms=20000000 "
       "Aa,ms=20000000 m,ms=4254965295 m,ms=40001000 Ba,ms=1:replay Xa" },
