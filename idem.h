@@ -297,8 +297,8 @@
    restored backup forgets later commands and tokens: stop the senders first.
 
    Not noticed is damage to the newest record, with IDEM_BATCH to a boot's last
-   batch (it looks torn); to the whole newest sector (it looks unused); to all
-   sectors of a young journal (it looks blank).
+   batch (it looks torn); to the newest sector's header and records together (it
+   looks unused); to all headers, if the rest is in sectors 1 to 3 (blank).
 
    >>porting   a flash, EEPROM or FRAM: idem_storage in >>types has the rules
 
@@ -2909,8 +2909,8 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
      D2. a gap stands before a record with flag 0x40: all before that record
          was durable; or before the rewritten one of P6, with this flag;
      D3. skipped bytes stand right before a previous_end; or a gap stands
-         anywhere before it, and the header that has this previous_end is not
-         the first of its boot;
+         anywhere before it, but not if the sector is batched and the header
+         that has this previous_end is the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a header, but not that of the tail, names a sector that is not there,
@@ -4465,8 +4465,11 @@ static int idemi_reading_was_early(idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return idemi_reading_is_used(t, j->head - (j->head && !t->stats.lost),
-                                 j->sequence + 1, IDEMI_NO_ORPHAN);
+    if (!j->head)
+        return idemi_reading_is_used(t, 0, j->sequence + 1, IDEMI_NO_ORPHAN);
+    return idemi_reading_is_used(t, j->head - !t->stats.lost,
+                                 j->head + IDEMI_SECTOR_COUNT(j),
+                                 IDEMI_NO_ORPHAN);
 }
 
 /* ---------------------------------------------------------------------------
@@ -4969,15 +4972,14 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
         anew = 1;
     while (result == IDEM_OK &&
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)))) {
-        // A head that D6 does not look at would be lost with its header: then
-        // begin one more.  (No more than two torn headers precede the first
-        // head, if no sector failed.)
-        uint32_t found_to = j->head || t->stats.skipped
-                                ? j->head + IDEMI_KEPT_DEAD : UINT32_MAX;
+        // Begin one more if all would be lost with one sector: with the header
+        // of a head that D6 does not look at; or the only record of a loss.
+        uint32_t found_to = j->head + IDEMI_KEPT_DEAD;
+        int is_lone = !j->rotated && t->stats.lost;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         if (j->broken)          // even if only an erase was not synced
             result = IDEM_E_STORAGE;
-        anew = t->journal->head > found_to;
+        anew = is_lone || t->journal->head > found_to;
     }
     return result;
 }
@@ -5329,7 +5331,9 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
         (gap || dirty >= j->at))
         return 1;                                               // D9
     if (scan->end)
-        return at > j->at || (gap && !(scan->end & IDEMI_FIRST));   // D3
+        return at > j->at ||                                    // D3
+               (gap && !(scan->end & IDEMI_FIRST &&
+                         scan->h.relocated_end & IDEMI_BATCHED));
     return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||    // D1
            (dirty >= j->at + longest &&                         // D4
             !(scan->h.relocated_end & IDEMI_BATCHED));
@@ -5560,14 +5564,22 @@ static int idemi_opening_check_blank(idem_table *t)
     return idemi_reading_has_changed(t) ? IDEM_E_STORAGE : IDEM_OK;
 }
 
-/* Counts D6 in the sectors after the head, and treats them as begun: none must
-   be erased before a header has recorded the loss.  If there is no head, and a
-   header is there a moment later, the storage was not ready. */
+/* Sets the defaults of a sector that is begun now. */
+static void idemi_opening_set_defaults(idem_table *t)
+{
+    t->journal->defaults.retention = idemi_default_retention(t, 0);
+    t->journal->defaults.lengths = idemi_reading_longest(t->journal) << 14 |
+                                   IDEMI_CONFIG_OF(t)->response_max;
+}
+
+/* Counts D6 in the sectors after the head; returns the sequence of the last of
+   them, or 0.  If there is no head, and a header is there a moment later, the
+   storage was not ready. */
 IDEMI_NOINLINE
-static void idemi_opening_count_headless(idem_table *t)
+static uint32_t idemi_opening_count_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence;
+    uint32_t sequence, last = 0;
 
     for (sequence = j->head + 1; sequence - j->head <= IDEMI_KEPT_DEAD;
          sequence++)
@@ -5576,9 +5588,9 @@ static void idemi_opening_count_headless(idem_table *t)
                                      IDEMI_RECORDS_AT(j), IDEMI_OF_ITEM) &&
             (j->head || !idemi_reading_header(t, sequence))) {
             t->stats.lost++;
-            if (j->sequence < sequence)
-                j->sequence = sequence;
+            last = sequence;
         }
+    return last;
 }
 
 /* Reads the journal, if there is one, into the table: it is in the state
@@ -5586,7 +5598,7 @@ static void idemi_opening_count_headless(idem_table *t)
 static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t until, begun_over;
+    uint32_t until, begun_over, headless;
 
     j->last_item = IDEMI_NONE;
     j->sequence = idemi_reading_scan_headers(t);
@@ -5594,13 +5606,16 @@ static int idemi_opening_journal(idem_table *t)
     j->tail = j->sequence + 1;  // without a head no sector is live
     idemi_reading_find_head(t);
     idemi_opening_sectors(t);
-    // It was not ready (B1 to B3).
+    idemi_opening_set_defaults(t);
+    headless = idemi_opening_count_headless(t);
+    // It was not ready (B1 to B3): after all that was read.
     if (idemi_reading_has_changed(t) || idemi_reading_was_early(t))
         return IDEM_E_STORAGE;
-    j->defaults.retention = idemi_default_retention(t, 0);
-    j->defaults.lengths =
-        idemi_reading_longest(j) << 14 | IDEMI_CONFIG_OF(t)->response_max;
-    idemi_opening_count_headless(t);
+    idemi_opening_set_defaults(t);
+    // Sectors with D6 count as begun: none must be erased before a header has
+    // recorded the loss.
+    if (j->sequence < headless)
+        j->sequence = headless;
     // After D7 alone the sectors that were begun hold nothing: they are used
     // again, as others may show D7.
     if (begun_over && begun_over == t->stats.lost && j->head)

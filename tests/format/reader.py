@@ -575,7 +575,8 @@ def read_sector(device, table, header, named_by):
                     lost.add("D2")
                 break
             at += device.granule
-    if named_by and (expected < end or gap and not named_by.first):
+    if named_by and (expected < end or
+                     gap and not (header.batched and named_by.first)):
         lost.add("D3")
     if not named_by and expected < header.relocated_end:
         lost.add("D1")

@@ -207,7 +207,7 @@ part_eva() {
     shown opening
     reached "records reading opening" \
         'idemi_cursor_(bytes|words)|idemi_record_has_left'`:
-            `'|idemi_opening_apply_(sender|takeover|left)' \
+            `'|idemi_opening_(apply_(sender|takeover|left)|make_sender)' \
         records replay bytes opening
     long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'

@@ -1103,3 +1103,52 @@ TEST(s5_one_granule_of_a_longer_record_is_a_loss)
     flash_fill(&the.medium, of.at + 8, of.len - 8, 0xFF);
     run("P loss");
 }
+
+/* Cuts have left headers before the first head, which lacks its own now. */
+TEST(s5_the_first_head_is_missed_after_any_number_of_cuts)
+{
+    for (unsigned n = 0; n < 8; n++) {
+        device_on(&nor, "unjudged");
+        for (unsigned i = 0; i < n; i++)
+            run("cut2,tear=0 Ba:any P");
+        run("Ba:execute Ca:ok Bb:execute Cb:ok note damage,how=6 P loss "
+            "Ba:uncertain");
+    }
+}
+
+/* Two bits flip in a sector that ends before a boot's first header: one in the
+   half of an outcome's check that names the claim, one in the record after it,
+   which that boot has rewritten. */
+TEST(s5_an_orphan_before_a_boots_first_header_is_a_loss)
+{
+    for (unsigned bit = 0; bit < 16; bit++) {
+        operation outcome, rewritten;
+        uint32_t end;
+        device_on(&nor, "Ba Ca Bb Cb");
+        outcome = newest();
+        run("Bc");
+        rewritten = newest();
+        run("P Ba:replay");
+        end = outcome.at + outcome.len;
+        flip(end - 2 + bit / 8, bit % 8);
+        flip(rewritten.at, 3);
+        run("P loss Bb:uncertain");
+    }
+}
+
+/* A boot has answered after a loss, and written nothing but that: whichever bit
+   of its newest sector flips, the next one knows of the loss. */
+TEST(s4_a_loss_that_was_recorded_outlives_a_flipped_bit)
+{
+    uint32_t sector, end;
+
+    device_on(&nor_8, "Aa Ad P Bb Cb note Bc damage,how=6 P loss Ba:replay");
+    sector = newest_sector();
+    end = newest().at + newest().len;
+    save();
+    for (uint32_t bit = 8 * sector; bit < 8 * end; bit++) {
+        load();
+        flip(bit / 8, bit % 8);
+        run("P Bb:uncertain");
+    }
+}

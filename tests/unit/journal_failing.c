@@ -406,6 +406,50 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_uncounted)
     }
 }
 
+/* In an outage the storage reads as it once was. */
+static uint8_t as_it_was[16 * 512];
+
+static int read_as_it_was(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    uint32_t n = outage_of_reads.count++;
+    int result = device_read(ctx, at, dst, len);
+
+    if (n >= outage_of_reads.from &&
+        n - outage_of_reads.from < outage_of_reads.many)
+        memcpy(dst, as_it_was + at, len);
+    return result;
+}
+
+/* .. until the headers are read for the last time. */
+TEST(s2_older_contents_hide_no_newer_ones)
+{
+    static const char *const lines[][2] = {
+        { "A4", "P A5 A6 A7" }, { "A4", "A3 rotate1 A5 A6 A7" },
+        { "A4 rotate3", "P A5 A6 A7" },
+    };
+
+    for (size_t l = 0; l < COUNT(lines); l++) {
+        device *d = device_on(&nor, lines[l][0]);
+        assert_in_range(d->medium.size, 1, sizeof as_it_was);
+        memcpy(as_it_was, d->medium.bytes, d->medium.size);
+        run(lines[l][1]);
+        save();
+        for (uint32_t n = 0; n < 60 * 60; n++) {
+            int opened;
+            load();
+            begin_outage(n / 60, 1 + n % 60, 0);
+            d->storage.read = read_as_it_was;
+            opened = reopen();
+            outage_of_reads.many = 0;
+            if (opened < 0 || n / 60 + n % 60 + d->storage.sector_count >=
+                                  outage_of_reads.count)
+                continue;
+            if (answer('B', 5) != IDEM_REPLAY)
+                run("loss");
+        }
+    }
+}
+
 /* The same of a journal of few sectors, each with a key, which is not taken for
    blank; then the first write is cut. */
 TEST(s5_an_outage_of_reads_before_a_cut_hides_nothing_uncounted)

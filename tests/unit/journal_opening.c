@@ -603,11 +603,12 @@ TEST(s2_each_erase_of_a_format_is_synced)
     is(d->medium.syncs - syncs, d->storage.sector_count);
 }
 
-/* The newest record, which is rewritten, is none that is beyond the limits: the
-   two keys, the header and the commit record, the claim; after an erase. */
+/* The newest record, which is rewritten, is none that is beyond the limits: an
+   erase, the two keys, the header and the commit record; after the loss an
+   erase, a header and a commit record more; the claim. */
 TEST(what_does_not_fit_is_not_rewritten)
 {
     device_on(&nor, "Ba Ca,len=2 Bb Cb,len=20 unjudged +response=10 P loss");
     run("Bc:uncertain");
-    is(wrote.count, 1 + 2 + 2 + 1);
+    is(wrote.count, 1 + 2 + 2 + 3 + 1);
 }

@@ -191,7 +191,7 @@ static const scenario scenarios[] = {
     // another configuration at a boot: three senders have floors, each in a
     // record of its own, and a table is opened that keeps two
     { "fewer_senders_than_floors_are_a_loss",
-      "keys=96 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
+      "keys=96 sectors=20 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
       "P lost0 "
       "rotate,n=2 unjudged +senders=2 P lost1 B2:full evicted1 +senders=3 P "
       "lost0 "
