@@ -9,50 +9,50 @@
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
    #include "idem.h"
    #include <stdio.h>
-   // 64 keys, scope and key 24 bytes at most; no responses, state, senders
-   IDEM_DEFINE_MEMORY(pump, 64, 24, 0, 0, 0);
+   // 64 keys, 24 bytes of scope and key, 16 of a response; no state, no senders
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
    static idem_config config = { IDEM_SIZES(pump) };
    static idem_table table;
    static uint32_t now(void) { static uint32_t ms; return ++ms; }  // a dummy
    static int pour(idem_job *job)
    {
-       if (job->answer == IDEM_EXECUTE)
+       job->outcome.failed = job->answer != IDEM_EXECUTE;
+       if (!job->outcome.failed)        // else it may have run: do not again
            puts("the pump runs");
-       else
-           job->outcome.failed = 1;     // it may have run before: do not again
+       job->outcome.response = job->outcome.failed ? "look!" : "poured";
+       job->outcome.response_len = 6;
        return IDEM_HANDLED;
    }
    int main(void)
    {
+       char answer[17] = "";
        idem_reply reply;
        idem_request request = { .key = "42", .key_len = 2, .payload = "5 ml",
-                                .payload_len = 4 };
+           .payload_len = 4, .buffer = answer, .buffer_size = 16 };
        FILE *random = fopen("/dev/urandom", "rb");
        if (!random || fread(config.secret, 1, 16, random) != 16)
            return 1;                    // the secret of a device: >>identity
        if (idem_open(&table, &config, pump_memory, sizeof pump_memory, now()))
            return 1;                    // idem_explain returns the reason
        for (int i = 0; i < 2; i++)      // the command, and a repeat of it
-           puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
-       // prints: the pump runs, handled .., finished before ..
+           if (idem_run(&table, &reply, &request, pour, NULL, now) >= 0)
+               puts(answer);            // the pump runs, poured, poured
    }
    ```
 
    With a journal in flash; callbacks (>>porting) and a stored secret are yours:
    ```c
    // .. in sectors of 4096 bytes, of which 8 are programmed at a time
-   IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 0, 0, 0, 4096, 8);
+   IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 24, 16, 0, 0, 4096, 8);
    static const idem_storage flash = {
        .read = flash_read, .prog = flash_prog, .erase = flash_erase,
        .sector_size = pump_sector_size,
        .sector_count = 16,  // pump_sector_count (7) or more; never changed
        .prog_size = pump_prog_size, .erased = 0xFF };
    static idem_config config = { IDEM_SIZES(pump), .storage = &flash };
-   // when idle: idem_maintain(&table, now())
    ```
 
-   Call idem_open once, idem_run for each command (or idem_begin, and when its
-   effect has ended idem_complete); idem_explain if idem_open fails.
+   Call idem_open once, idem_run for each command, idem_maintain when idle.
    C99, C++11.  No allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
@@ -521,8 +521,10 @@
 /* On functions whose answer decides whether a command is executed. */
 #ifdef __GNUC__
 #define IDEMI_MUST_USE __attribute__((warn_unused_result))
+#define IDEMI_EXTENSION __extension__   /* enumerators above 16 bits of int */
 #else
 #define IDEMI_MUST_USE
+#define IDEMI_EXTENSION
 #endif
 
 #if !defined(IDEM_API) && defined(IDEM_STATIC)
@@ -1069,7 +1071,7 @@ typedef union idem_fingerprint_state {
                  IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max))
 #define IDEM_DEFINE_JOURNAL_MEMORY(name, capacity, key_max, response_max,      \
                                    state_max, senders, sector_size, prog_size) \
-    enum {                                                                     \
+    IDEMI_EXTENSION enum {                                                     \
         name##_sector_size = (sector_size),                                    \
         name##_prog_size = (prog_size),                                        \
         name##_sector_count =                                                  \
@@ -1083,7 +1085,7 @@ typedef union idem_fingerprint_state {
                                           state_max, prog_size))
 #define IDEMI_DEFINE(name, capacity, key_max, response_max, state_max,         \
                      senders, size)                                            \
-    enum {                                                                     \
+    IDEMI_EXTENSION enum {                                                     \
         name##_capacity = (capacity), name##_key_max = (key_max),              \
         name##_response_max = (response_max), name##_state_max = (state_max),  \
         name##_senders = (senders)                                             \

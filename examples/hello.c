@@ -28,12 +28,13 @@ static int pour(idem_job *job)
 
 static void command(const char *key, const char *payload)
 {
+    char response[17] = "";
     idem_request request = { .key = key, .key_len = strlen(key),
-        .payload = payload, .payload_len = strlen(payload) };
+        .payload = payload, .payload_len = strlen(payload),
+        .buffer = response, .buffer_size = sizeof response - 1 };
     idem_reply reply;
     int result = idem_run(&table, &reply, &request, pour, NULL, now);
-
-    printf("%s %s: %s\n", key, payload, idem_text(result));
+    printf("%s %s: \"%s\", %s\n", key, payload, response, idem_text(result));
 }
 
 int main(void)

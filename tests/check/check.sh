@@ -188,6 +188,12 @@ small_sectors() {
     too_small 256 && ! too_small 512
 }
 
+large_sectors() {
+    printf '%s\n' '#include "idem.h"' \
+        "IDEM_DEFINE_JOURNAL_MEMORY(it, 64, 24, 16, 0, 0, 65536, 1);" |
+        "$@" -Wno-unused-variable -I. -fsyntax-only -x c -
+}
+
 # True if an object asks for no more than three functions of a C library, and
 # what the compiler brings.
 freestanding() {
@@ -199,10 +205,11 @@ freestanding() {
 machines() {
     arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os $gcc_warn
         $c_warn"
-    avr="avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion
-        -Werror"
+    avr="avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wpedantic
+        -Wconversion -Werror"
     run cortex-m0 $arm -I. -c $source/c.c -o "$out/o"
     run avr $avr -I. -c $source/c.c -o "$out/o"
+    run 'sectors of 64 KB on avr' large_sectors $avr
     run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $source/c.c \
         -o "$out/o"
     [ "$short" = 1 ] ||
