@@ -2787,6 +2787,8 @@ IDEMI_INLINE unsigned idemi_order_evictable(const idem_table *t)
      4, or the record   a commit record or none.  With one, the new head
                         replaces in one step the tail, the end of the old head,
                         and its newest record, if that was rewritten
+     a later record     all before it (with IDEM_BATCH from the last sync on)
+     an erase ahead     what it erases is dead
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
@@ -3538,7 +3540,7 @@ IDEMI_INLINE int idemi_sender_is_outdated(const idem_table *t, idem_slot *s)
      unknown to claimed, and claimed anew   idemi_command_grant
      claimed to finished                    idemi_keys_finish
      claimed or finished to unknown         idemi_keys_expire, _forget,
-                                            idemi_command_release, _forget; and
+                                            idemi_command_release, idem_forget;
                                             idemi_command_grant, which evicts
 
    K1  A slot in use is in progress, completed or failed; only finished ones can
@@ -3735,7 +3737,8 @@ static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *e,
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
    slot out of its window.  If no record was written for IDEMI_SILENCE_MS the
-   clock stops until one is: a record's time is a 32-bit difference. */
+   clock stops until one is: a record's time is a 32-bit difference.  Keeps C3
+   and C4. */
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
     if (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t)) {
@@ -3754,17 +3757,22 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     }
 }
 
-/* Follows the tick (>>time has the cases).  S6 is here: no time counts twice.
-   If the clock followed small steps back, threads that read the tick before
-   they take the lock would make it run too fast. */
+/* Follows the tick (>>time).  S6 is here: no time counts twice.
+     1  back by up to 65 s: a late call.  (If the clock followed that, threads
+        that read the tick before they take the lock would make it run fast.)
+     2  back by more: a new start, or a very late call.  `counted` is the tick
+        before it; or still that before an earlier step, if no call came between
+     3  beyond `counted`: what is beyond it passed
+     4  below it, but nearer to it than to the tick: 2 was a late call
+     5  below it: 2 was a new start */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
     uint32_t again = t->counted - t->tick;
 
     if (passed >= UINT32_C(0x80000000)) {
-        t->stats.backwards++;
-        if (0 - passed > IDEMI_JITTER_MS) {
+        t->stats.backwards++;                               // 1
+        if (0 - passed > IDEMI_JITTER_MS) {                 // 2
             if (t->settled)
                 t->counted = t->tick;
             t->tick = now_ms;
@@ -3775,13 +3783,13 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     if (!passed)
         return;                 // as it was: many commands a millisecond
     t->tick = now_ms;
-    if (passed >= again) {
-        passed -= again;        // was counted before the step back
+    if (passed >= again) {                                  // 3
+        passed -= again;
         t->counted = now_ms;
-    } else if (passed >= again - passed) {
-        t->tick = t->counted;   // nearer to that: no step, one call was late
+    } else if (passed >= again - passed) {                  // 4
+        t->tick = t->counted;
         return;
-    } else
+    } else                                                  // 5
         t->settled = 1;
     idemi_keys_advance(t, passed);
 }
@@ -4802,7 +4810,8 @@ static int idemi_journal_try_sector(idem_table *t)
 }
 
 /* Makes the items that a failed rotation relocated need the tail: their old
-   sectors are not known any more.  Of the newest record's item it is known. */
+   sectors are not known any more.  Of the newest record's item it is known.
+   Keeps R6. */
 static void idemi_journal_need_tail(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
@@ -6239,14 +6248,16 @@ IDEMI_INLINE unsigned idemi_command_find_numbers(const idem_table *t,
 }
 
 /* Writes, before a number is refused for its floor, a record so that no later
-   boot grants a claim on it (S10): the sender's entry, with the mark that all
-   numbers up to its floor are gone.  While an older one is known: the entry
-   without it; or this number alone (R1f), if a claim that left may be found.
-   Keeps S10. */
+   boot grants a claim on it (S10):
+     no older number is known    the sender's entry, with the mark that all
+                                 numbers up to its floor are gone
+     one is; outcomes have left  the entry without the mark
+     one is; claims have left    this number alone (R1f), and one record for all
+                                 of an older epoch */
 static int idemi_command_save_refused(idem_table *t, idemi_query *q)
 {
     idem_sender *e = q->sender;
-    unsigned found = IDEMI_OLD_NUMBERS;
+    unsigned found = IDEMI_OLD_NUMBERS;     // until it was looked for
     int result;
 
     if (!e || !e->unsaved)
