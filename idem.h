@@ -5584,8 +5584,7 @@ static void idemi_opening_set_defaults(idem_table *t)
 }
 
 /* Counts D6 in the sectors after the head; returns the sequence of the last of
-   them, or 0.  If there is no head, and a header is there a moment later, the
-   storage was not ready. */
+   them, or 0. */
 IDEMI_NOINLINE
 static uint32_t idemi_opening_count_headless(idem_table *t)
 {
@@ -5596,8 +5595,7 @@ static uint32_t idemi_opening_count_headless(idem_table *t)
          sequence++)
         if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
-                                     IDEMI_RECORDS_AT(j), IDEMI_OF_ITEM) &&
-            (j->head || !idemi_reading_header(t, sequence))) {
+                                     IDEMI_RECORDS_AT(j), IDEMI_OF_ITEM)) {
             t->stats.lost++;
             last = sequence;
         }

@@ -1002,6 +1002,17 @@ TEST(a_header_much_older_than_the_head_is_a_loss)
     run("P lost1 Ba:uncertain");
 }
 
+/* One whose time is too far ahead to be followed (P3): for how long the table is
+   uncertain is known all the same. */
+TEST(s4_a_time_that_is_not_followed_ends_no_uncertainty)
+{
+    device_on(&nor, "Aa Ad P Bb Cb note Bc damage,how=6 P loss Ba:replay "
+                    "rotate1");
+    forge_header(newest_sector(), 39, 0xF0);            // the time
+    forge_header(newest_sector(), 43, 0xF0);            // uncertain
+    run("P lost0 Ba:replay Bb:uncertain");
+}
+
 /* A header that has a later end of the sector before than there is. */
 TEST(no_more_is_read_of_a_sector_than_it_has)
 {
