@@ -42,10 +42,14 @@ compiled() {
 # The header's declarations alone: an edit in the implementation compiles only
 # the tests that implement the header again.
 declarations() {
-    sed '/^#if defined(IDEM_IMPLEMENTATION)/,$d' idem.h
-    echo '#ifdef IDEM_IMPLEMENTATION'
-    echo "#include \"$PWD/idem.h\""
-    echo '#endif'
+    mkdir -p "$unit/include"
+    {
+        sed '/^#if defined(IDEM_IMPLEMENTATION)/,$d' idem.h
+        echo '#ifdef IDEM_IMPLEMENTATION'
+        echo "#include \"$PWD/idem.h\""
+        echo '#endif'
+    } > "$unit/include/$$"
+    mv "$unit/include/$$" "$unit/include/idem.h"
 }
 
 compile() { compiled "$1" "${1%_long}"; }
@@ -73,6 +77,8 @@ run() {
         echo "not ok - $1 died" >>"$unit/$1.tap"
 }
 
+[ "${declared-}" = 1 ] || declarations
+export declared=1
 if [ "${1-}" = --do ]; then
     [ -z "${3-}" ] || $2 "$3"
     exit
@@ -81,9 +87,7 @@ fi
 names() { for f in tests/unit/*.c; do basename "$f" .c; done; }
 each() { xargs -n 1 -P "$jobs" sh "$0" --do "$1"; }
 
-mkdir -p "$unit/include"
 rm -f "$unit"/*.tap
-declarations > "$unit/include/idem.h"
 c=${*:-$(names | grep -vx idem)}
 headers=idem
 for name in $c; do
