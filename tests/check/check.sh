@@ -177,21 +177,22 @@ moved() {
         grep -q 'deleted' "$out/moved" && grep -q idem_table "$out/moved"
 }
 
-# too_small SECTOR: IDEM_DEFINE_JOURNAL_MEMORY of such sectors does not compile
-too_small() {
+# in_sectors SIZE COMPILER...: compiles IDEM_DEFINE_JOURNAL_MEMORY of such sectors
+in_sectors() {
+    size=$1
+    shift
     printf '%s\n' '#include "idem.h"' \
-        "IDEM_DEFINE_JOURNAL_MEMORY(it, 64, 24, 16, 0, 0, $1, 8);" |
-        gcc -std=c99 -I. -fsyntax-only -x c - 2>"$out/too_small" && return 1
+        "IDEM_DEFINE_JOURNAL_MEMORY(it, 64, 24, 16, 0, 0, $size, 8);" |
+        "$@" -I. -fsyntax-only -x c -
+}
+
+# too_small SIZE: it does not compile
+too_small() {
+    in_sectors "$1" gcc -std=c99 2>"$out/too_small" && return 1
     grep -q it_sectors_too_small "$out/too_small"
 }
 small_sectors() {
     too_small 256 && ! too_small 512
-}
-
-large_sectors() {
-    printf '%s\n' '#include "idem.h"' \
-        "IDEM_DEFINE_JOURNAL_MEMORY(it, 64, 24, 16, 0, 0, 65536, 1);" |
-        "$@" -Wno-unused-variable -I. -fsyntax-only -x c -
 }
 
 # True if an object asks for no more than three functions of a C library, and
@@ -209,7 +210,7 @@ machines() {
         -Wconversion -Werror"
     run cortex-m0 $arm -I. -c $source/c.c -o "$out/o"
     run avr $avr -I. -c $source/c.c -o "$out/o"
-    run 'sectors of 64 KB on avr' large_sectors $avr
+    run 'sectors of 64 KB on avr' in_sectors 65536 $avr -Wno-unused-variable
     run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $source/c.c \
         -o "$out/o"
     [ "$short" = 1 ] ||
