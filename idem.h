@@ -5620,7 +5620,7 @@ static int idemi_opening_journal(idem_table *t)
     // It was not ready (B1 to B3): after all that was read.
     if (idemi_reading_has_changed(t) || idemi_reading_was_early(t))
         return IDEM_E_STORAGE;
-    idemi_opening_set_defaults(t);
+    idemi_opening_set_defaults(t);      // again: those were of other sectors
     // Sectors with D6 count as begun: none must be erased before a header has
     // recorded the loss.
     if (j->sequence < headless)

@@ -191,8 +191,8 @@ static const scenario scenarios[] = {
     // another configuration at a boot: three senders have floors, each in a
     // record of its own, and a table is opened that keeps two
     { "fewer_senders_than_floors_are_a_loss",
-      "keys=96 sectors=20 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
-      "P lost0 "
+      "keys=96 sectors=20 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 "
+      "C35" OVER "P lost0 "
       "rotate,n=2 unjudged +senders=2 P lost1 B2:full evicted1 +senders=3 P "
       "lost0 "
       "B32:old B33:old B35:old" },
@@ -427,8 +427,8 @@ static const scenario scenarios[] = {
 
     // Number 1, beside 2, which has left, and an entry that the ring has moved.
     { "the_first_number_of_an_epoch_is_not_gone_with_others",
-      "keys=96 beside=10 B20,retention=9000000 C20 B22,retention=1000 C22 wait2000 M "
-      "rotate9 P lost0 B20:replay B22:old" },
+      "keys=96 beside=10 B20,retention=9000000 C20 B22,retention=1000 C22 "
+      "wait2000 M rotate9 P lost0 B20:replay B22:old" },
     // .. nor with those that were gone of the sender that had the entry before.
     { "the_first_number_of_a_sender_is_not_gone_with_those_of_another",
       "nor: keys=96 evict senders=1 scopes=2 most=9 B0,retention=1000 C0 "

@@ -445,7 +445,8 @@ TEST(idem_check_returns_which_of_a_slot)
     is(idem_check(t), 9);
 }
 
-/* After the slots are the links: whatever those are, no claim is current there. */
+/* After the slots are the links: whatever those are, no claim is current
+   there. */
 TEST(s1_a_claim_after_the_last_slot_is_fenced)
 {
     static const idem_outcome outcome = { 0 };
