@@ -4988,8 +4988,6 @@ static int idemi_journal_make_ready(idem_table *t, int anew)
         uint32_t found_to = j->head + IDEMI_KEPT_DEAD;
         int is_lone = !j->rotated && t->stats.lost;
         result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
-        if (j->broken)          // even if only an erase was not synced
-            result = IDEM_E_STORAGE;
         anew = is_lone || t->journal->head > found_to;
     }
     return result;

@@ -298,8 +298,8 @@ static void never_wrong(void)
     load();
 }
 
-/* Gives the newest record a bit of an optional field, and the right check. */
-static void set_optional(uint8_t bit)
+/* Sets bits in a byte of the newest record, and the right check. */
+static void set_bits(unsigned byte, uint8_t bits)
 {
     const idem_table *t = the.table;
     uint32_t sequence = inside_sequence(t), at = newest().at, check;
@@ -308,7 +308,7 @@ static void set_optional(uint8_t bit)
 
     memcpy(&check, bytes + len - 4, 4);
     check ^= inside_check(t, bytes, sequence, offset, len);
-    bytes[1] |= bit;
+    bytes[byte] |= bits;
     check ^= inside_check(t, bytes, sequence, offset, len);
     memcpy(bytes + len - 4, &check, 4);
 }
@@ -318,11 +318,19 @@ static void set_optional(uint8_t bit)
 TEST(a_record_with_a_field_of_another_kind_is_none)
 {
     device_on(&nor, "Ba Ca unjudged");
-    set_optional(0x40);
+    set_bits(1, 0x40);
     run("P Ba:recover");
     device_on(&nor, "Ba Ca unjudged M,ms=50000");
-    set_optional(1);
+    set_bits(1, 1);
     run("P Ga,ms=60000:ok");
+}
+
+/* A record of the time with a slot that is free: it changes nothing there. */
+TEST(a_record_of_a_free_slot_changes_nothing)
+{
+    device_on(&nor, "Ba Ca unjudged M,ms=50000");
+    set_bits(2, 5);
+    run("P lost0 Ba:replay");
 }
 
 /* Damage: every loss is counted. */

@@ -603,6 +603,35 @@ TEST(s2_each_erase_of_a_format_is_synced)
     is(d->medium.syncs - syncs, d->storage.sector_count);
 }
 
+/* A slot has up to 24 bits. */
+TEST(claims_in_more_slots_than_14_bits_count_are_found_again)
+{
+    enum { MANY = (1 << 14) + IDEM_MANY };
+    device *d = device_on(&roomy, "capacity=16400 response=0 state=0");
+    idem_request requests[IDEM_MANY] = { { 0 } };
+    idem_reply replies[IDEM_MANY];
+    uint32_t numbers[IDEM_MANY] = { 0 };
+    int answers[IDEM_MANY];
+
+    for (unsigned i = 0; i < IDEM_MANY; i++) {
+        requests[i].key = &numbers[i];
+        requests[i].key_len = sizeof numbers[i];
+    }
+    for (uint32_t n = 0; n < MANY; n++) {
+        numbers[n % IDEM_MANY] = n;
+        if (n % IDEM_MANY == IDEM_MANY - 1)
+            is(idem_begin_many(d->table, answers, replies, requests, IDEM_MANY,
+                               d->now), IDEM_OK);
+    }
+    is(answers[0], IDEM_EXECUTE);
+    is(reopen(), IDEM_OK);
+    is(idem_begin_many(d->table, answers, replies, requests, IDEM_MANY,
+                       d->now), IDEM_OK);
+    for (unsigned i = 0; i < IDEM_MANY; i++)
+        is(answers[i], IDEM_RECOVER);
+    is(d->table->stats.lost, 0);
+}
+
 /* The newest record, which is rewritten, is none that is beyond the limits: an
    erase, the two keys, the header and the commit record; after the loss an
    erase, a header and a commit record more; the claim. */
